@@ -1,0 +1,42 @@
+# Every command a person needs. `make test` alone sets up everything on a fresh machine.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/ready
+
+.PHONY: help demo test test-slow check fix bench clean
+
+help:  ## list these commands
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+demo: $(READY)  ## a tour of the library: a weather map and a memory, drawn to PNG
+	$(BIN)/python docs/tour.py
+
+test: $(READY)  ## everything that must hold, in a few minutes
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 -m "not slow"
+
+test-slow: $(READY)  ## what takes longer
+	$(BIN)/pytest -q -m slow
+
+check: $(READY)  ## format, lint, types, layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fix: $(READY)  ## format, and mend what can be mended
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format --quiet .
+
+bench: $(READY)  ## measurements side by side with peers
+	$(BIN)/python -m benchmarks
+
+clean:  ## forget the environment
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+
+# torch by its exact number first: a range would bring gigabytes of CUDA.
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check "$$(grep '^torch==' constraints.txt)"
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $(READY)

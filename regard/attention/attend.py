@@ -1,0 +1,277 @@
+"""The recipe: score, select, read; as a function and as a module that owns its parameters."""
+
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from regard.attention import memory as memories
+from regard.attention.axes import Trace
+from regard.attention.errors import ForeignMemoryError, OptionError
+from regard.attention.fingerprint import fingerprint
+from regard.attention.guard import clean_queries
+from regard.attention.inputs import as_mask, check_bias, check_queries
+from regard.attention.kernels import Request, View, answer
+from regard.attention.kernels.autocast import off
+from regard.attention.kernels.comparison import take
+from regard.attention.kernels.request import over_heads, poisoned
+from regard.attention.masks import Mask, Pairs
+from regard.attention.memory import Memory
+from regard.attention.reading import Part, Reading
+from regard.attention.scores import ScaledDot, Score, as_score
+from regard.attention.scores.function import Function
+from regard.attention.selection import Selection, Softmax
+from regard.attention.state import LooksBack, State
+
+
+def attend(
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    *,
+    score: Score | Function | None = None,
+    select: Selection | None = None,
+    mask: Mask | Tensor | None = None,
+    bias: Tensor | None = None,
+    state: State | None = None,
+) -> Reading:
+    """Read the values whose keys are relevant to the queries.
+
+    >>> from regard import scores
+    >>> stations = torch.tensor([[0.0, 0.0], [3.0, 0.0], [0.0, 4.0]])
+    >>> temperatures = torch.tensor([[20.0], [14.0], [8.0]])
+    >>> here = torch.tensor([0.3, 0.0])
+    >>> attend(here, stations, temperatures, score=scores.InverseDistance()).context
+    tensor([19.3046])
+
+    Args:
+        queries: `(*batch, query, query_size)`, or a bare vector, answered with a bare vector.
+        keys: `(*batch, key, key_size)`.
+        values: `(*batch, key, value_size)`.
+        score: How relevant is each key; `scores.ScaledDot()` unless given.
+        select: How much of each is read; `selection.Softmax()` unless given.
+        mask: Who may read whom: a mask, or a boolean tensor `(*batch, query, key)`, True = may.
+        bias: Added to the scores: floats `(*batch, query, key)`.
+        state: What the last reading handed on, for mechanisms that look back.
+
+    An axis of size 1 in the batch, the mask or the bias serves all.
+    """
+    score = ScaledDot() if score is None else as_score(score)
+    select = Softmax() if select is None else as_selection(select)
+    mask = as_mask(mask)
+    keys, values, faulty = memories.admit(keys, values, guarded=mask is not None)
+    memory = memories.build(score, keys, values, mask, faulty)
+    return read(score, select, queries, memory, state=state, bias=bias)
+
+
+class Attention(nn.Module):
+    """A score and a selection with their parameters.
+
+    Called whole it reads as `attend` does; step by step, prepare the memory once and read it often:
+
+        memory = attention.prepare(keys, values, mask)
+        reading = attention.read(queries, memory, state=state)
+
+    Args:
+        score: How relevant is each key: a score or any callable; `ScaledDot()` unless given.
+        select: How much of each is read; `Softmax()` unless given.
+    """
+
+    def __init__(
+        self, score: Score | Function | None = None, select: Selection | None = None
+    ) -> None:
+        super().__init__()
+        self.score = ScaledDot() if score is None else as_score(score)
+        self.select = Softmax() if select is None else as_selection(select)
+
+    def forward(
+        self,
+        queries: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        *,
+        mask: Mask | Tensor | None = None,
+        bias: Tensor | None = None,
+        state: State | None = None,
+    ) -> Reading:
+        """Read the whole at once: see `attend`."""
+        return attend(
+            queries, keys, values,
+            score=self.score, select=self.select, mask=mask, bias=bias, state=state,
+        )  # fmt: skip
+
+    def prepare(self, keys: Tensor, values: Tensor, mask: Mask | Tensor | None = None) -> Memory:
+        """A memory of these pairs, the keys projected once; the mask hides some for good."""
+        mask = as_mask(mask)
+        # A mask may still come with the read, so what is not finite is always set aside.
+        keys, values, faulty = memories.admit(keys, values, guarded=True)
+        memory = memories.build(self.score, keys, values, mask, faulty)
+        memory.owner = self
+        return memory
+
+    def read(
+        self,
+        queries: Tensor,
+        memory: Memory,
+        *,
+        state: State | None = None,
+        mask: Mask | Tensor | None = None,
+        bias: Tensor | None = None,
+    ) -> Reading:
+        """Read a memory that this attention prepared; a mask here hides more than its own."""
+        owned(memory, self)
+        return read(
+            self.score, self.select, queries, memory, state=state, mask=as_mask(mask), bias=bias
+        )
+
+    def fingerprint(self) -> str:
+        """A hash of the score with its parameters, on which prepared keys depend."""
+        return fingerprint(self.score)
+
+
+class Heads(Protocol):
+    """How queries are spread over heads, and what they read is brought together again."""
+
+    axes: int
+    """How many axes of heads there are before `(query, size)`."""
+
+    def spread(self, queries: Tensor) -> Tensor:
+        """`(*batch, query, size)` to `(*batch, *heads, query, size)`."""
+
+    def gather(self, context: Tensor) -> Tensor:
+        """`(*batch, *heads, query, size)` to `(*batch, query, size)`."""
+
+    def spread_bias(self, bias: Tensor, shape: tuple[int, ...]) -> Tensor:
+        """A bias for `shape` `(*batch, query, key)`, one for all heads or one for each."""
+
+
+def read(
+    score: Score,
+    select: Selection,
+    queries: Tensor,
+    memory: Memory,
+    *,
+    state: State | None = None,
+    mask: Mask | None = None,
+    bias: Tensor | None = None,
+    heads: Heads | None = None,
+) -> Reading:
+    """The recipe from the queries on: check, guard, compare, select, answer."""
+    axes = 0 if heads is None else heads.axes
+    queries, bare = (queries[None], True) if queries.ndim == 1 else (queries, False)
+    if torch.is_autocast_enabled(queries.device.type) and queries.is_floating_point():
+        queries = queries.to(memory.values.dtype)
+    shape = _shape(queries, memory, axes)
+    mask = _one_mask(memory, mask, shape, axes)
+    if bias is not None:
+        bias = heads.spread_bias(bias, shape) if heads else checked_bias(bias, shape, queries)
+    view = View(Pairs(shape[-2], shape[-1], queries.device), mask)
+    if mask is not None:
+        queries = clean_queries(queries, lambda: over_heads(view.visible() > 0, axes))
+    asking = heads.spread(queries) if heads else queries
+    batch = tuple(torch.broadcast_shapes(asking.shape[:-2], memory.batch))
+    state = _started(score, select, memory, (*batch, *shape[-2:])) if state is None else state
+    view = View(view.pairs, mask, batch, state.step)
+    context, parts, state = _ask(score, select, asking, memory, view, bias, state)
+    context = heads.gather(context) if heads else context
+    if heads and mask is not None:
+        # What brings heads together may add a constant; who reads nothing still reads nothing.
+        context = context.masked_fill(~over_heads(view.visible() > 0, axes), 0.0)
+    for faulty in (memory.faulty_keys, memory.faulty_values):
+        context = poisoned(context, faulty, view, axes)
+    return Reading(context.squeeze(-2) if bare else context, parts, state, bare, axes)
+
+
+def owned(memory: Memory, owner: object) -> None:
+    """Raise unless the memory was prepared by this very attention."""
+    if memory.owner is not owner:
+        raise ForeignMemoryError(
+            "this memory was prepared by another attention, whose parameters are in its keys. "
+            "Read it with the one that prepared it, or prepare the keys again with this one."
+        )
+
+
+def as_selection(select: Selection) -> Selection:
+    """Raise unless it is a selection."""
+    if isinstance(select, Selection):
+        return select
+    raise OptionError(
+        f"{select!r} is not a selection. Pass an object of regard.selection, such as "
+        "selection.Softmax() or selection.Sparsemax()."
+    )
+
+
+def checked_bias(bias: Tensor, shape: tuple[int, ...], queries: Tensor) -> Tensor:
+    """The bias, if it fits."""
+    check_bias(bias, shape, queries.device)
+    return bias
+
+
+def _shape(queries: Tensor, memory: Memory, axes: int) -> tuple[int, ...]:
+    """`(*batch, query, key)`, as people see it: without heads."""
+    batch = memory.batch[: len(memory.batch) - axes]
+    check_queries(queries, memory.values, batch)
+    batch = tuple(torch.broadcast_shapes(queries.shape[:-2], batch))
+    return (*batch, queries.shape[-2], len(memory))
+
+
+def _one_mask(memory: Memory, mask: Mask | None, shape: tuple[int, ...], axes: int) -> Mask | None:
+    """The memory's mask and the read's, checked, as one."""
+    device = memory.values.device
+    if memory.mask is not None:
+        memory.mask.check((*shape[:-2], *[1] * axes, *shape[-2:]), device)
+    if mask is None:
+        return memory.mask
+    mask.check(shape, device)
+    mask = mask.heads(axes) if axes else mask
+    return mask if memory.mask is None else memory.mask & mask
+
+
+def _started(score: Score, select: Selection, memory: Memory, shape: tuple[int, ...]) -> State:
+    def trace(part: Score | Selection) -> Trace:
+        return part.start(memory.prepared, shape) if isinstance(part, LooksBack) else {}
+
+    return State(trace(score), trace(select))
+
+
+def _ask(
+    score: Score, select: Selection, queries: Tensor, memory: Memory,
+    view: View, bias: Tensor | None, state: State,
+) -> tuple[Tensor, list[Part], State]:  # fmt: skip
+    """Ask for all queries at once, or one after another if one needs what the last one read."""
+    rows = queries.shape[-2]
+    if rows == 1 or not isinstance(score, LooksBack) | isinstance(select, LooksBack):
+        context, part, state = _step(score, select, queries, memory, view, bias, state)
+        return context, [part], state
+    contexts, parts = [memory.values.new_zeros(*view.batch, 0, memory.values.shape[-1])], []
+    for row in torch.arange(rows, device=queries.device).split(1):
+        own_bias = take(bias, row, rows)
+        context, part, state = _step(
+            score, select, queries[..., row, :], memory, view.rows(row), own_bias, state
+        )
+        contexts.append(context)
+        parts.append(part)
+    return torch.cat(contexts, -2), parts, state
+
+
+def _step(
+    score: Score, select: Selection, queries: Tensor, memory: Memory,
+    view: View, bias: Tensor | None, state: State,
+) -> tuple[Tensor, Part, State]:  # fmt: skip
+    comparison = score.compare(queries, memory.prepared, state.score)
+    comparison = comparison if bias is None else comparison.biased(bias)
+    rule = select.bind(queries, view, state.selection)
+    values = memory.values
+    request = Request(comparison, rule, values, view, memory.kept, memory.faulty_keys)
+    with off(values.device.type):
+        context, weights = answer(request)
+    part = Part(request, None if weights is None else request.poisoned(weights))
+
+    def next_trace(maker: Score | Selection, trace: Trace) -> Trace:
+        if isinstance(maker, LooksBack):
+            return maker.advance(trace, part.weights(), request)
+        return trace
+
+    step = state.step + queries.shape[-2]
+    traces = next_trace(score, state.score), next_trace(select, state.selection)
+    return context, part, State(traces[0], traces[1], step)

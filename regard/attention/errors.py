@@ -1,0 +1,50 @@
+"""What can go wrong, as a tree; every error is a `ValueError` too.
+
+    RegardError (ValueError)
+    ├── ShapeError      sizes, lengths or numbers of axes that do not fit together
+    ├── DtypeError      a dtype that cannot be used here, or several that were mixed
+    ├── DeviceError     tensors on different devices
+    ├── MaskError       a mask that is none, or that does not fit
+    ├── OptionError     an option of a mechanism outside its range
+    ├── ForeignMemoryError  a memory read by another attention than prepared it
+    ├── MemoryFileError  a file that holds no memory that can be read
+    └── KernelError     every kernel allowed refuses the request, with its reasons
+
+Each message says what was given, what was needed and what to do, from the real values.
+"""
+
+
+class RegardError(ValueError):
+    """Anything this library refuses."""
+
+
+class ShapeError(RegardError):
+    """Sizes, lengths or numbers of axes do not fit together."""
+
+
+class DtypeError(RegardError):
+    """A dtype cannot be used here, or several were mixed."""
+
+
+class DeviceError(RegardError):
+    """Tensors live on different devices."""
+
+
+class MaskError(RegardError):
+    """A mask is none, or does not fit the queries and keys."""
+
+
+class OptionError(RegardError):
+    """An option of a score, a selection or a mask is outside its range."""
+
+
+class ForeignMemoryError(RegardError):
+    """A memory is read by another attention than the one that prepared it."""
+
+
+class MemoryFileError(RegardError):
+    """A file holds no memory that can be read."""
+
+
+class KernelError(RegardError):
+    """No kernel that is allowed here takes the request."""

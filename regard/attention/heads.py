@@ -1,0 +1,197 @@
+"""Several heads of any score."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from regard.attention import memory as memories
+from regard.attention.attend import Attention, checked_bias, owned, read
+from regard.attention.errors import OptionError
+from regard.attention.fingerprint import fingerprint
+from regard.attention.inputs import as_mask
+from regard.attention.masks import Mask
+from regard.attention.memory import Memory
+from regard.attention.parameters import size_given
+from regard.attention.reading import Reading
+from regard.attention.scores import FromFunction
+from regard.attention.state import State
+
+
+class MultiHead(nn.Module):
+    """Several heads, each with its own view of queries, keys and values (Vaswani 2017, 3.2.2).
+
+    Every score and selection can have heads. Self-attention and cross-attention are the same
+    object: `multi(x, x, x)`, `multi(x, memory, memory)`.
+
+    >>> from regard import scores
+    >>> multi = MultiHead(lambda: Attention(scores.Additive(8, 8, 16)), 4, 32, 24, 8)
+    >>> reading = multi(torch.randn(2, 5, 32), torch.randn(2, 7, 24), torch.randn(2, 7, 24))
+    >>> reading.context.shape, reading.weights.shape
+    (torch.Size([2, 5, 32]), torch.Size([2, 4, 5, 7]))
+
+    Args:
+        make: Builds the attention of one head, for vectors of `head_size`; called for each head
+            of the keys, so that heads start different. `Attention` itself is scaled dot, softmax.
+        heads: How many heads the queries have.
+        query_size: Size of a query, and of the context unless `out_size` says otherwise.
+        key_size: Size of a key.
+        head_size: Size of a query, key or value within one head.
+        key_heads: How many heads keys and values have; each serves a group of the queries' heads
+            (Ainslie 2023). As many as `heads` unless given.
+        value_size: Size of a value; that of a key unless given.
+        out_size: Size of the context; that of a query unless given.
+        bias: Do the four projections have one?
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], Attention],
+        heads: int,
+        query_size: int,
+        key_size: int,
+        head_size: int,
+        key_heads: int | None = None,
+        *,
+        value_size: int | None = None,
+        out_size: int | None = None,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        key_heads = heads if key_heads is None else key_heads
+        if heads < 1 or key_heads < 1 or heads % key_heads:
+            raise OptionError(
+                f"{heads} heads cannot share {key_heads} heads of keys in equal groups. "
+                "Give a key_heads that divides heads."
+            )
+        self.heads, self.key_heads, self.head_size = heads, key_heads, head_size
+        self.axes = 1 if heads == key_heads else 2
+        value_size = key_size if value_size is None else value_size
+        self.query = nn.Linear(query_size, heads * head_size, bias)
+        self.key = nn.Linear(key_size, key_heads * head_size, bias)
+        self.value = nn.Linear(value_size, key_heads * head_size, bias)
+        self.out = nn.Linear(heads * head_size, query_size if out_size is None else out_size, bias)
+        self.attention = _stacked([make() for _ in range(key_heads)], grouped=self.axes == 2)
+
+    def forward(
+        self,
+        queries: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        *,
+        mask: Mask | Tensor | None = None,
+        bias: Tensor | None = None,
+        state: State | None = None,
+    ) -> Reading:
+        """Read the whole at once; `reading.weights` is `(*batch, heads, query, key)`.
+
+        A bias is `(*batch, query, key)` for all heads, or `(*batch, heads, query, key)`.
+        """
+        mask = as_mask(mask)
+        memory = self._memory(keys, values, None, guarded=mask is not None)
+        return self._read(queries, memory, state, mask, bias)
+
+    def prepare(self, keys: Tensor, values: Tensor, mask: Mask | Tensor | None = None) -> Memory:
+        """A memory of these pairs, projected once for all steps."""
+        return self._memory(keys, values, as_mask(mask), guarded=True)
+
+    def read(
+        self,
+        queries: Tensor,
+        memory: Memory,
+        *,
+        state: State | None = None,
+        mask: Mask | Tensor | None = None,
+        bias: Tensor | None = None,
+    ) -> Reading:
+        """Read a memory that these heads prepared; a mask here hides more than its own."""
+        owned(memory, self)
+        return self._read(queries, memory, state, as_mask(mask), bias)
+
+    def fingerprint(self) -> str:
+        """A hash of the score and of the projections, on which prepared keys depend."""
+        return fingerprint(self.key, self.value, self.attention.score)
+
+    def spread(self, queries: Tensor) -> Tensor:
+        """`(*batch, query, size)` to `(*batch, *heads, query, head_size)`."""
+        size_given("MultiHead", "queries", queries.shape[-1], self.query.in_features)
+        groups = [self.heads] if self.axes == 1 else [self.key_heads, self.heads // self.key_heads]
+        split = self.query(queries).unflatten(-1, [*groups, self.head_size])
+        return split.movedim(-2 - self.axes, -2)
+
+    def gather(self, context: Tensor) -> Tensor:
+        """`(*batch, *heads, query, head_size)` to `(*batch, query, size)`."""
+        together: Tensor = self.out(context.movedim(-2, -2 - self.axes).flatten(-1 - self.axes))
+        return together
+
+    def spread_bias(self, bias: Tensor, shape: tuple[int, ...]) -> Tensor:
+        """A bias for all heads, or for each, with the axes of heads."""
+        if bias.ndim == len(shape):
+            return checked_bias(bias, shape, bias).unflatten(-2, [*[1] * self.axes, bias.shape[-2]])
+        bias = checked_bias(bias, (*shape[:-2], self.heads, *shape[-2:]), bias)
+        if self.axes == 1 or bias.shape[-3] == 1:
+            return bias if self.axes == 1 else bias.unsqueeze(-3)
+        return bias.unflatten(-3, [self.key_heads, self.heads // self.key_heads])
+
+    def _memory(self, keys: Tensor, values: Tensor, mask: Mask | None, *, guarded: bool) -> Memory:
+        keys, values, faulty = memories.admit(keys, values, guarded=guarded)
+        size_given("MultiHead", "keys", keys.shape[-1], self.key.in_features)
+        size_given("MultiHead", "values", values.shape[-1], self.value.in_features)
+        keys, values = self._split(self.key(keys)), self._split(self.value(values))
+        mask = None if mask is None else mask.heads(self.axes)
+        first, second = (
+            None if t is None else t[(..., *[None] * self.axes, slice(None), slice(None))]
+            for t in faulty
+        )
+        memory = memories.build(self.attention.score, keys, values, mask, (first, second))
+        memory.owner = self
+        return memory
+
+    def _split(self, projected: Tensor) -> Tensor:
+        split = projected.unflatten(-1, [self.key_heads, self.head_size]).transpose(-2, -3)
+        return split if self.axes == 1 else split.unsqueeze(-3)
+
+    def _read(
+        self, queries: Tensor, memory: Memory, state: State | None,
+        mask: Mask | None, bias: Tensor | None,
+    ) -> Reading:  # fmt: skip
+        score, select = self.attention.score, self.attention.select
+        return read(score, select, queries, memory, state=state, mask=mask, bias=bias, heads=self)
+
+
+def _stacked(attentions: list[Attention], *, grouped: bool) -> Attention:
+    """One attention whose parameters are those of all, stacked before their two axes.
+
+    No loop over heads, and no vmap: every mechanism's parameters broadcast over an axis of heads.
+    """
+    first = attentions[0]
+    for attention in attentions:
+        _check_stackable(attention)
+    if len({id(attention) for attention in attentions}) < len(attentions) and list(
+        first.parameters()
+    ):
+        raise OptionError("make returned the same attention twice. Build a new one at each call.")
+    for name, _ in list(first.named_parameters()):
+        stacked = torch.stack([attention.get_parameter(name).detach() for attention in attentions])
+        path, _, own = name.rpartition(".")
+        setattr(
+            first.get_submodule(path), own, nn.Parameter(stacked[:, None] if grouped else stacked)
+        )
+    return first
+
+
+def _check_stackable(attention: Attention) -> None:
+    if not isinstance(attention, Attention):
+        raise OptionError(f"make returned {attention!r}. It must build an Attention for one head.")
+    for module in attention.modules():
+        if isinstance(module, FromFunction) and list(module.parameters()):
+            raise OptionError(
+                "a callable with parameters of its own cannot be given several heads. "
+                "Write it as a Score whose parameters have two axes: see CONTRIBUTING.md."
+            )
+    odd = {name: tuple(p.shape) for name, p in attention.named_parameters() if p.ndim != 2}
+    if odd:
+        raise OptionError(
+            f"parameters {odd} do not have two axes, (out, in). Heads are stacked before these "
+            "two: give a scalar the shape (1, 1), a vector (1, size)."
+        )

@@ -1,0 +1,32 @@
+"""The seam to fused code. A read is a `Request`; a kernel answers it, or refuses with reasons.
+
+`Reference` answers everything and is the truth that the others are held to, gradients included.
+"""
+
+from regard.attention.kernels.choose import KERNELS, Keeps, Kernel, answer, keep, using
+from regard.attention.kernels.comparison import Comparison, Dot, Gauss, Given, Inverse, Tanh
+from regard.attention.kernels.reference import Reference
+from regard.attention.kernels.request import Request, View
+from regard.attention.kernels.rule import Rule, Soft
+from regard.attention.kernels.sdpa import Sdpa
+
+__all__ = [
+    "KERNELS",
+    "Comparison",
+    "Dot",
+    "Gauss",
+    "Given",
+    "Inverse",
+    "Keeps",
+    "Kernel",
+    "Reference",
+    "Request",
+    "Rule",
+    "Sdpa",
+    "Soft",
+    "Tanh",
+    "View",
+    "answer",
+    "keep",
+    "using",
+]

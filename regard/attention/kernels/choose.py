@@ -1,0 +1,86 @@
+"""Which kernel answers: the first that can and is quicker; the reference if no other."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Protocol, runtime_checkable
+
+from torch import Tensor
+
+from regard.attention.axes import Context, Prepared, Weights
+from regard.attention.errors import KernelError
+from regard.attention.kernels.comparison import Comparison
+from regard.attention.kernels.reference import Reference
+from regard.attention.kernels.request import Request
+from regard.attention.kernels.sdpa import Sdpa
+
+
+@runtime_checkable
+class Kernel(Protocol):
+    """A way to answer a request."""
+
+    def refusals(self, request: Request) -> list[str]:
+        """Why it cannot; empty if it can."""
+
+    def prefers(self, request: Request) -> bool:
+        """Is it quicker than what comes after it?"""
+
+    def __call__(self, request: Request) -> tuple[Context, Weights | None]:
+        """The context, and the weights if they came with it."""
+
+
+@runtime_checkable
+class Keeps(Protocol):
+    """A kernel that keeps something of each key in the memory."""
+
+    def keep(self, kind: type[Comparison], prepared: Prepared) -> Mapping[str, Tensor]:
+        """Tensors `(*batch, key, …)` by name, found again in `request.kept`."""
+
+
+KERNELS: tuple[Kernel, ...] = (Sdpa(), Reference())
+"""In the order in which they are asked."""
+
+_only: ContextVar[tuple[Kernel, ...]] = ContextVar("only", default=())
+
+
+@contextmanager
+def using(*kernels: Kernel) -> Iterator[None]:
+    """Answer with these kernels only; a refusal is then an error with its reasons.
+
+    >>> import torch
+    >>> from regard import attend, kernels
+    >>> with kernels.using(kernels.Reference()):
+    ...     attend(torch.zeros(3, 4), torch.zeros(5, 4), torch.ones(5, 2)).context.shape
+    torch.Size([3, 2])
+    """
+    token = _only.set(kernels)
+    try:
+        yield
+    finally:
+        _only.reset(token)
+
+
+def answer(request: Request) -> tuple[Context, Weights | None]:
+    """Ask the first kernel that can, and that is quicker unless it was told to be used."""
+    only = _only.get()
+    reasons = []
+    for kernel in only or KERNELS:
+        if not only and not kernel.prefers(request):
+            continue
+        refusals = kernel.refusals(request)
+        if not refusals:
+            return kernel(request)
+        reasons.append(f"{type(kernel).__name__}: {'; '.join(refusals)}")
+    raise KernelError(
+        "no kernel allowed here takes this read. " + ". ".join(reasons) + ". "
+        "Add kernels.Reference() to using(…): it takes everything."
+    )
+
+
+def keep(kind: type[Comparison], prepared: Prepared) -> Prepared:
+    """What all kernels keep of these keys for comparisons of this kind."""
+    kept: dict[str, Tensor] = {}
+    for kernel in _only.get() or KERNELS:
+        if isinstance(kernel, Keeps):
+            kept.update(kernel.keep(kind, prepared))
+    return kept

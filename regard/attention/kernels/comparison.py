@@ -1,0 +1,244 @@
+"""Queries against prepared keys, parameters resolved: the closed set that kernels know.
+
+A `Score` is a module with parameters; a comparison is what it became for one read. Kernels look at
+its kind to see whether they can be fast.
+
+    Dot        q·k · scale                      dot, scaled, bilinear, cosine, location
+    Tanh       vᵀ tanh(q + k)                   additive
+    Gauss      −‖q − k‖² · precision / 2        kernel regression
+    Inverse    1 / max(‖q − k‖, floor)          inverse distance
+    Given      the scores themselves            any callable
+
+Each may carry a `bias`, `(*batch, query | 1, key | 1)`, that is added to its scores.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Self
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.attention.axes import Bias, Queries, Scalar, Scores
+from regard.attention.kernels.numbers import matmul, wide
+from regard.attention.records import changed, record, static
+
+
+class Comparison(ABC):
+    """Queries against prepared keys; `scores()` compares every pair."""
+
+    __slots__ = ()
+    bias: Bias | None
+
+    @abstractmethod
+    def raw(self) -> Scores:
+        """The scores of all pairs without the bias, in float32 at least."""
+
+    @abstractmethod
+    def rows(self, index: Int[Tensor, " row"]) -> Self:
+        """Some of the queries only."""
+
+    @abstractmethod
+    def columns(self, part: slice) -> Self:
+        """Some of the keys only."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> torch.Size:
+        """`(*batch, query, key)`."""
+
+    @property
+    @abstractmethod
+    def dtype(self) -> torch.dtype:
+        """That of the queries and keys."""
+
+    @property
+    @abstractmethod
+    def requires_grad(self) -> bool:
+        """Does it depend on anything that learns?"""
+
+    @property
+    def width(self) -> int:
+        """How many numbers are held at once for a pair while it is scored."""
+        return 1
+
+    def scores(self) -> Scores:
+        """The scores of all pairs, bias included, in float32 at least."""
+        raw = self.raw()
+        return raw if self.bias is None else raw + wide(self.bias)
+
+    def biased(self, term: Bias) -> Self:
+        """The same comparison with one more term added to its scores."""
+        return changed(self, bias=term if self.bias is None else wide(self.bias) + wide(term))
+
+
+class Vectors(Comparison):
+    """A comparison of vectors: queries `(*batch, query, size)`, keys `(*batch, key, size)`."""
+
+    __slots__ = ()
+    queries: Queries
+    keys: Float[Tensor, "*#batch key query_size"]
+
+    def rows(self, index: Int[Tensor, " row"]) -> Self:
+        bias = take(self.bias, index, self.queries.shape[-2])
+        return changed(self, queries=self.queries[..., index, :], bias=bias)
+
+    def columns(self, part: slice) -> Self:
+        return changed(self, keys=self.keys[..., part, :], bias=_columns(self.bias, part))
+
+    @property
+    def shape(self) -> torch.Size:
+        batch = torch.broadcast_shapes(self.queries.shape[:-2], self.keys.shape[:-2])
+        return torch.Size((*batch, self.queries.shape[-2], self.keys.shape[-2]))
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.queries.dtype
+
+    @property
+    def requires_grad(self) -> bool:
+        return self.queries.requires_grad or self.keys.requires_grad
+
+
+@record
+class Dot(Vectors):
+    """q·k · scale · factor; a factor that is learned is a tensor."""
+
+    queries: Queries
+    keys: Float[Tensor, "*#batch key query_size"]
+    scale: float = static(default=1.0)
+    factor: Scalar | None = None
+    bias: Bias | None = None
+
+    def scaled_queries(self) -> Queries:
+        """The queries with both factors in them, in float32 at least."""
+        queries = wide(self.queries)
+        queries = queries if self.scale == 1.0 else queries * self.scale
+        return queries if self.factor is None else queries * wide(self.factor)
+
+    def raw(self) -> Scores:
+        return matmul(self.scaled_queries(), wide(self.keys).mT)
+
+
+@record
+class Tanh(Vectors):
+    """vᵀ tanh(q + k), queries and keys projected into one hidden space."""
+
+    queries: Queries
+    keys: Float[Tensor, "*#batch key query_size"]
+    v: Float[Tensor, "*#batch 1 query_size"]
+    bias: Bias | None = None
+
+    def raw(self) -> Scores:
+        hidden = torch.tanh(pairwise(self.queries) + wide(self.keys)[..., None, :, :])
+        return (hidden @ wide(self.v)[..., None, :, :].mT).squeeze(-1)
+
+    @property
+    def width(self) -> int:
+        return self.keys.shape[-1]
+
+
+@record
+class Gauss(Vectors):
+    """−‖q − k‖² · precision / 2."""
+
+    queries: Queries
+    keys: Float[Tensor, "*#batch key query_size"]
+    precision: Scalar
+    bias: Bias | None = None
+
+    def raw(self) -> Scores:
+        return squared_distances(self.queries, self.keys) * (wide(self.precision) * -0.5)
+
+    @property
+    def width(self) -> int:
+        return self.keys.shape[-1]
+
+    def as_dot(self) -> Dot:
+        """The same up to a constant for each query, which softmax does not see.
+
+        −‖q − k‖²/2 = q·k − ‖k‖²/2 − ‖q‖²/2 is a dot product with one more dimension, taken
+        around the keys' mean: far from the origin the three terms would cancel.
+        """
+        keys, queries = wide(self.keys), wide(self.queries)
+        centre = keys.mean(-2, keepdim=True) if keys.shape[-2] else keys.new_zeros(1)
+        keys, queries = keys - centre, queries - centre
+        last = keys.square().sum(-1, keepdim=True) * -0.5
+        ones = torch.ones_like(queries[..., :1])
+        return Dot(
+            torch.cat([queries, ones], -1),
+            torch.cat([keys, last], -1),
+            factor=wide(self.precision),
+            bias=self.bias,
+        )
+
+
+@record
+class Inverse(Vectors):
+    """1 / max(‖q − k‖, floor)."""
+
+    queries: Queries
+    keys: Float[Tensor, "*#batch key query_size"]
+    floor: float = static()
+    bias: Bias | None = None
+
+    def raw(self) -> Scores:
+        # Clamped before the root, whose gradient at 0 is infinite.
+        return squared_distances(self.queries, self.keys).clamp(min=self.floor**2).rsqrt()
+
+    @property
+    def width(self) -> int:
+        return self.keys.shape[-1]
+
+
+@record
+class Given(Comparison):
+    """Scores that a callable made: held as they were, so that asking again cannot change them."""
+
+    given: Scores
+    bias: Bias | None = None
+
+    def raw(self) -> Scores:
+        return wide(self.given)
+
+    def rows(self, index: Int[Tensor, " row"]) -> Self:
+        bias = take(self.bias, index, self.given.shape[-2])
+        return changed(self, given=self.given[..., index, :], bias=bias)
+
+    def columns(self, part: slice) -> Self:
+        return changed(self, given=self.given[..., part], bias=_columns(self.bias, part))
+
+    @property
+    def shape(self) -> torch.Size:
+        return self.given.shape
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.given.dtype
+
+    @property
+    def requires_grad(self) -> bool:
+        return self.given.requires_grad
+
+
+def pairwise(queries: Queries) -> Float[Tensor, "*#batch query 1 query_size"]:
+    """The queries with an axis for the keys, in float32 at least."""
+    return wide(queries)[..., :, None, :]
+
+
+def squared_distances(
+    queries: Queries, keys: Float[Tensor, "*#batch key query_size"]
+) -> Float[Tensor, "*#batch query key"]:
+    """‖q − k‖² by subtraction, pair by pair: exact where q and k are close."""
+    return (pairwise(queries) - wide(keys)[..., None, :, :]).square().sum(-1)
+
+
+def take(tensor: Tensor | None, index: Tensor, rows: int) -> Tensor | None:
+    """Some rows of a record's tensor, `(…, rows | 1, columns | 1)`; a shared row stays shared."""
+    if tensor is None or tensor.shape[-2] != rows:
+        return tensor
+    return tensor[..., index, :]
+
+
+def _columns(tensor: Tensor | None, part: slice) -> Tensor | None:
+    return tensor if tensor is None or tensor.shape[-1] == 1 else tensor[..., part]

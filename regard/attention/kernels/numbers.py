@@ -1,0 +1,52 @@
+"""Arithmetic that every kernel shares: wide enough, and without copies of what is shared."""
+
+import math
+
+import torch
+from torch import Tensor
+
+
+def wide(tensor: Tensor) -> Tensor:
+    """The tensor in float32 at least; softmax and sums are never taken in less."""
+    narrow = tensor.dtype in (torch.bfloat16, torch.float16)
+    return tensor.float() if narrow else tensor
+
+
+def matmul(left: Tensor, right: Tensor) -> Tensor:
+    """`left @ right`, where `right` may be shared along batch axes (size 1).
+
+    `torch.matmul` copies what it broadcasts: 8 beams over one source cost 8 sources. Here the
+    shared axes become rows of `left`; the same fold serves the grouped keys of several heads.
+    """
+    axes = range(left.ndim - 2)
+    shared = [axis for axis in axes if right.shape[axis] == 1 and left.shape[axis] != 1]
+    if not shared:
+        return left @ right
+    rows = tuple(range(-2 - len(shared), -2))
+    folded = left.movedim(shared, rows)
+    sizes = folded.shape[rows[0] : -1]
+    folded = folded.flatten(rows[0], -2)  # (*own batch, shared × query, size)
+    right = right.movedim(shared, rows).flatten(rows[0], -3).squeeze(-3)
+    return (folded @ right).unflatten(-2, sizes).movedim(rows, shared)
+
+
+def softmax(scores: Tensor, allowed: Tensor | None) -> Tensor:
+    """Softmax over the keys that may be read; exact zeros elsewhere, and where none may be."""
+    if allowed is None:
+        return scores.softmax(-1)
+    # Softmax cannot tell "far below" from "forbidden", so forbidden keys are zeroed after it.
+    low = torch.finfo(scores.dtype).min
+    return scores.masked_fill(~allowed, low).softmax(-1).masked_fill(~allowed, 0.0)
+
+
+def log_softmax(scores: Tensor, allowed: Tensor | None) -> Tensor:
+    """Logarithm of `softmax`, with 0 in place of minus infinity where a key is hidden."""
+    if allowed is None:
+        return scores.log_softmax(-1)
+    low = torch.finfo(scores.dtype).min
+    return scores.masked_fill(~allowed, low).log_softmax(-1).masked_fill(~allowed, 0.0)
+
+
+def elements(*shapes: tuple[int, ...]) -> int:
+    """How many numbers a broadcast of these shapes holds."""
+    return math.prod(torch.broadcast_shapes(*shapes))

@@ -1,0 +1,52 @@
+"""The plain way: takes every request, and is the truth that the fast ways are held to."""
+
+import torch
+from torch import Tensor
+
+from regard.attention.axes import Context, Scores, Weights
+from regard.attention.kernels.comparison import Comparison
+from regard.attention.kernels.numbers import matmul, wide
+from regard.attention.kernels.request import Request
+
+BLOCK = 1 << 24
+"""How many numbers are held at once; a larger read is taken in blocks of rows."""
+
+
+class Reference:
+    """Score every pair, select, sum: in blocks of rows where that would be too much at once."""
+
+    def refusals(self, request: Request) -> list[str]:
+        """None: the reference never refuses."""
+        return []
+
+    def prefers(self, request: Request) -> bool:
+        """Always: it is asked last."""
+        return True
+
+    def __call__(self, request: Request) -> tuple[Context, Weights | None]:
+        rows = request.comparison.shape[-2]
+        block = max(1, BLOCK // max(1, request.comparison.shape.numel() // max(1, rows)))
+        if rows <= block:
+            return _whole(request)
+        # Any selection is exact in blocks of rows: it looks at one row at a time.
+        device = request.values.device
+        parts = torch.arange(rows, device=device).split(block)
+        return torch.cat([_whole(request.rows(part))[0] for part in parts], -2), None
+
+
+def _whole(request: Request) -> tuple[Context, Weights]:
+    weights = request.select(_scores(request.comparison))
+    context = matmul(request.rule.thin(weights), wide(request.values))
+    return context.to(request.values.dtype), weights
+
+
+def _scores(comparison: Comparison) -> Scores:
+    """All scores; a comparison that holds a vector for each pair goes through the keys in parts."""
+    pairs = max(1, comparison.shape.numel())
+    keys = comparison.shape[-1]
+    if pairs * comparison.width <= BLOCK:
+        return comparison.scores()
+    part = max(1, keys * BLOCK // (pairs * comparison.width))
+    starts = range(0, keys, part)
+    scores: list[Tensor] = [comparison.columns(slice(at, at + part)).scores() for at in starts]
+    return torch.cat(scores, -1)

@@ -1,0 +1,117 @@
+"""What a kernel is asked: one read as plain data, no modules and no parameters."""
+
+from typing import Self
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from regard.attention.axes import Allowed, Count, Faulty, Prepared, Scores, Values, Weights
+from regard.attention.kernels.comparison import Comparison
+from regard.attention.kernels.rule import Rule
+from regard.attention.masks import Mask, Pairs
+from regard.attention.records import changed, record, static
+
+
+@record
+class View:
+    """Who is in sight: the pairs, the mask over them, and how many queries came before."""
+
+    pairs: Pairs
+    mask: Mask | None = None
+    batch: tuple[int, ...] = static(default=())
+    step: int = static(default=0)
+
+    def allowed(self) -> Allowed | None:
+        """May each pair read? None if all may."""
+        return None if self.mask is None else self.mask.allows(self.pairs)
+
+    def visible(self) -> Count:
+        """How many keys each query may read: the S of a formula."""
+        if self.mask is None:
+            return torch.tensor([[self.pairs.keys]], device=self.pairs.device)
+        return self.mask.visible(self.pairs)
+
+    def rows(self, index: Int[Tensor, " row"]) -> Self:
+        """The view of some of the queries."""
+        return changed(self, pairs=self.pairs.take_rows(index))
+
+
+@record
+class Request:
+    """One read: compare, select by a rule under a view, sum the values."""
+
+    comparison: Comparison
+    rule: Rule
+    values: Values
+    view: View
+    kept: Prepared
+    """What kernels keep of the keys in the memory, by name."""
+
+    faulty_keys: Faulty | None = None
+
+    @property
+    def wants_gradient(self) -> bool:
+        """Will someone ask for a gradient of this read?"""
+        return torch.is_grad_enabled() and (
+            self.comparison.requires_grad or self.values.requires_grad
+        )
+
+    @property
+    def shape(self) -> torch.Size:
+        """`(*batch, query, key)`."""
+        return self.comparison.shape
+
+    def rows(self, index: Int[Tensor, " row"]) -> Self:
+        """The same read for some of the queries."""
+        return changed(
+            self,
+            comparison=self.comparison.rows(index),
+            rule=self.rule.rows(index, self.comparison.shape[-2]),
+            view=self.view.rows(index),
+        )
+
+    def select(self, scores: Scores) -> Weights:
+        """Scores to weights, before dropout."""
+        if not scores.shape[-1]:
+            return scores  # no key, no weight: nothing to choose from
+        return self.rule.weights(scores, self.view.allowed(), self.view.pairs)
+
+    def weights(self) -> Weights:
+        """The weights of this read, by the plainest way."""
+        return self.poisoned(self.select(self.comparison.scores()))
+
+    def log_probs(self) -> Float[Tensor, "*#batch query"]:
+        """Logarithm of the chance of what was drawn; 0 where nothing was."""
+        scores = self.comparison.scores()
+        return self.rule.log_probs(scores, self.view.allowed(), self.select(scores))
+
+    def entropy(self) -> Float[Tensor, "*#batch query"]:
+        """Entropy of what was drawn from, in nats; 0 where nothing was drawn."""
+        return self.rule.entropy(self.comparison.scores(), self.view.allowed())
+
+    def poisoned(self, weights: Weights) -> Weights:
+        """The weights, NaN for each query that may read a key that was not finite."""
+        return poisoned(weights, self.faulty_keys, self.view)
+
+
+def poisoned(result: Tensor, faulty: Faulty | None, view: View, head_axes: int = 0) -> Tensor:
+    """The result, NaN for each query that may read a faulty key or value: as in plain code.
+
+    What is not finite was zeroed before the first parameter saw it, so that whoever may not read
+    it is untouched, gradients included.
+    """
+    if faulty is None:
+        return result
+    allowed = view.allowed()
+    reached = faulty if allowed is None else allowed & faulty
+    return result.masked_fill(over_heads(reached.any(-1, keepdim=True), head_axes), torch.nan)
+
+
+def over_heads(
+    found: Bool[Tensor, "*#batch #query 1"], head_axes: int
+) -> Bool[Tensor, "*#people #query 1"]:
+    """Is it so for any of the heads?"""
+    for _ in range(head_axes if found.ndim > 2 else 0):
+        found = found.any(-3)
+    return found

@@ -1,0 +1,247 @@
+"""Dot products through `torch.nn.functional.scaled_dot_product_attention`.
+
+Softmax over a dot product is what every fast kernel of today computes. Dot, scaled dot, bilinear,
+cosine and location scores are dot products already; a Gaussian is one with one more dimension.
+"""
+
+from typing import Any
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+from torch.nn import functional
+
+from regard.attention.axes import Allowed, Bias, Context, Weights
+from regard.attention.kernels.comparison import Dot, Gauss
+from regard.attention.kernels.numbers import softmax, wide
+from regard.attention.kernels.request import Request
+from regard.attention.kernels.rule import Soft
+from regard.attention.masks import Causal
+
+READS = 64
+"""From so many queries on, a read without a gradient is quicker here than by plain matmul."""
+
+TRAINS = 384
+"""From so many keys on, so is a read with one."""
+
+SPREAD = 16.0
+"""Up to which squared distance from the keys' mean, in σ², a Gaussian is exact as a dot product."""
+
+
+class Sdpa:
+    """Softmax of dot products without holding the weights."""
+
+    def refusals(self, request: Request) -> list[str]:
+        """Why this request cannot be answered here; empty if it can."""
+        comparison, reasons = request.comparison, []
+        if not isinstance(comparison, Dot | Gauss):
+            reasons.append(f"scores by {type(comparison).__name__} are not dot products")
+        if not isinstance(request.rule, Soft):
+            reasons.append(f"selects by {type(request.rule).__name__}, not by softmax")
+        elif request.rule.dropout:
+            reasons.append("dropout needs the weights")
+        if comparison.shape[-1] == 0:
+            reasons.append("there are no keys")
+        if comparison.bias is not None and comparison.bias.requires_grad:
+            reasons.append("the bias wants a gradient")
+        if _in_transform():
+            reasons.append("inside vmap or another torch.func transform")
+        if isinstance(comparison, Gauss) and not _close(comparison):
+            reasons.append(
+                "queries and keys lie too far apart, in sigmas, to be exact as a dot product"
+            )
+        return reasons
+
+    def prefers(self, request: Request) -> bool:
+        """Is this quicker than the reference? By measurement, on a CPU."""
+        queries, keys = request.comparison.shape[-2:]
+        if isinstance(request.comparison, Gauss):
+            return True
+        return keys >= TRAINS if request.wants_gradient else queries >= READS
+
+    def __call__(self, request: Request) -> tuple[Context, Weights | None]:
+        comparison = request.comparison
+        dot = comparison.as_dot() if isinstance(comparison, Gauss) else comparison
+        assert isinstance(dot, Dot)
+        assert isinstance(request.rule, Soft)
+        queries, shape = dot.queries, comparison.shape
+        if dot.factor is not None:
+            queries = (wide(queries) * wide(dot.factor)).to(queries.dtype)
+        square = shape[-1] == shape[-2]
+        causal = square and dot.bias is None and isinstance(request.view.mask, Causal)
+        allowed, empty = (None, None) if causal else _opened(request)
+        scale = dot.scale / request.rule.temperature
+        bias = _joined(dot.bias, allowed, request.rule.temperature, queries.dtype)
+        values = request.values.to(queries.dtype)
+        context = _read(queries, dot.keys, values, bias, causal=causal, scale=scale)
+        context = context if empty is None else context.masked_fill(empty, 0.0)
+        return context.to(request.values.dtype), None
+
+
+def _opened(request: Request) -> tuple[Allowed | None, Bool[Tensor, "*#batch #query 1"] | None]:
+    """Who may read, and which rows read nothing.
+
+    A row with nothing to read is NaN in some of torch's kernels: it reads all, and is zeroed after.
+    """
+    allowed = request.view.allowed()
+    if allowed is None:
+        return None, None
+    empty = request.view.visible() == 0
+    return allowed | empty, empty
+
+
+def _joined(
+    bias: Bias | None, allowed: Allowed | None, temperature: float, dtype: torch.dtype
+) -> Tensor | None:
+    """Bias and mask as the one argument that torch takes for both."""
+    if bias is None:
+        return allowed
+    bias = wide(bias) / temperature
+    if allowed is not None:
+        bias = torch.where(allowed, bias, -torch.inf)
+    return bias.to(dtype)
+
+
+def _read(
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    bias: Tensor | None,
+    *,
+    causal: bool,
+    scale: float,
+) -> Context:
+    """Bring the tensors into the one form that torch is fast in, read, and bring them back.
+
+    That form: exactly two batch axes, values as wide as the keys, nothing expanded.
+    """
+    value_size = values.shape[-1]
+    size = max(value_size, queries.shape[-1])
+    queries, keys, values = (
+        functional.pad(t, (0, size - t.shape[-1])) for t in (queries, keys, values)
+    )
+    shared = _shared_axes(queries, keys, values, bias) if not causal else []
+    own = [axis for axis in range(queries.ndim - 2) if axis not in shared]
+    # Shared axes become rows: the keys are not copied for each beam, or for each head of a group.
+    rows = tuple(range(-2 - len(shared), -2))
+    queries = queries.movedim(shared, rows)
+    row_sizes = queries.shape[len(own) : -1]
+    queries = queries.flatten(len(own), -2)
+    keys, values = (
+        t.movedim(shared, rows).reshape(*_pick(t, own), *t.shape[-2:]) for t in (keys, values)
+    )
+    if bias is not None:
+        bias = bias.movedim(shared, rows).reshape(*_pick(bias, own), *bias.shape[-2:])
+    batch = torch.broadcast_shapes(queries.shape[:-2], keys.shape[:-2], values.shape[:-2])
+    four = [
+        _two_batch_axes(t.expand(*batch, *t.shape[-2:]), batch) for t in (queries, keys, values)
+    ]
+    bias = None if bias is None else _two_batch_axes(bias, batch)
+    context = _attend(four[0], four[1], four[2], bias, causal, scale)
+    context = context.reshape(*batch, *row_sizes, size).movedim(rows, shared)
+    return context[..., :value_size]
+
+
+def _shared_axes(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None) -> list[int]:
+    """Batch axes along which all queries read the same keys, under the same mask."""
+    if bias is not None and bias.shape[-2] != 1:
+        return []
+    sizes = zip(queries.shape[:-2], keys.shape, values.shape, strict=False)
+    shared = [axis for axis, (q, k, v) in enumerate(sizes) if k == v == 1 and q != 1]
+    return [axis for axis in shared if bias is None or bias.shape[axis] == 1]
+
+
+def _pick(tensor: Tensor, axes: list[int]) -> list[int]:
+    return [tensor.shape[axis] for axis in axes]
+
+
+def _two_batch_axes(tensor: Tensor, batch: torch.Size) -> Tensor:
+    if len(batch) <= 2:
+        return tensor.reshape(*[1] * (2 - len(batch)), *tensor.shape)
+    if any(size != 1 for size in tensor.shape[:-3]):
+        tensor = tensor.expand(*batch[:-1], *tensor.shape[-3:])
+    return tensor.flatten(0, -4)
+
+
+def _attend(
+    queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None, causal: bool, scale: float
+) -> Tensor:
+    wants_gradient = any(t.requires_grad for t in (queries, keys, values))
+    if torch.is_grad_enabled() and wants_gradient and not torch.compiler.is_compiling():
+        context: Tensor = _TwiceDifferentiable.apply(queries, keys, values, bias, causal, scale)  # type: ignore[no-untyped-call]
+        return context
+    return _fused(queries, keys, values, bias, causal, scale)
+
+
+def _fused(
+    queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None, causal: bool, scale: float
+) -> Tensor:
+    return functional.scaled_dot_product_attention(
+        queries, keys, values, attn_mask=bias, is_causal=causal, scale=scale
+    )
+
+
+def _plain(
+    queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None, causal: bool, scale: float
+) -> Tensor:
+    allowed = bias if bias is not None and bias.dtype == torch.bool else None
+    if causal:
+        allowed = Causal().dense(queries.shape[-2], keys.shape[-2], queries.device)
+    scores = wide(queries) @ wide(keys).mT * scale
+    scores = scores if bias is None or allowed is not None else scores + bias
+    return (softmax(scores, allowed) @ wide(values)).to(values.dtype)
+
+
+class _TwiceDifferentiable(torch.autograd.Function):
+    """The fused kernel, whose own backward cannot be differentiated again on a CPU.
+
+    Its backward is the fused one; asked for a gradient that itself has a gradient, it takes the
+    plain formula instead.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None,
+        causal: bool, scale: float,
+    ) -> Tensor:  # fmt: skip
+        ctx.save_for_backward(queries, keys, values)
+        ctx.options = (bias, causal, scale)
+        with torch.enable_grad():
+            wanted = ctx.needs_input_grad
+            ctx.leaves = [
+                t.detach().requires_grad_(needed)
+                for t, needed in zip((queries, keys, values), wanted, strict=False)
+            ]
+            ctx.inner = _fused(*ctx.leaves, *ctx.options)
+        return ctx.inner.detach()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        wanted = ctx.needs_input_grad[:3]
+        again = torch.is_grad_enabled()
+        inputs = ctx.saved_tensors if again else ctx.leaves
+        inner = _plain(*inputs, *ctx.options) if again else ctx.inner
+        sources = [t for t, needed in zip(inputs, wanted, strict=True) if needed]
+        found = iter(
+            torch.autograd.grad(inner, sources, gradients, retain_graph=True, create_graph=again)
+        )
+        return (*(next(found) if needed else None for needed in wanted), None, None, None)
+
+
+def _in_transform() -> bool:
+    if torch.compiler.is_compiling():
+        return False
+    return torch._C._are_functorch_transforms_active()  # the test that autograd.Function makes
+
+
+def _close(comparison: Gauss) -> bool:
+    """Is the dot product as exact as subtraction? Looked at where looking costs nothing."""
+    if torch.compiler.is_compiling() or comparison.keys.device.type != "cpu":
+        return False
+    if comparison.dtype in (torch.bfloat16, torch.float16):
+        return True  # computed in float32, against plain code in half that
+    with torch.no_grad():
+        dot = comparison.as_dot()
+        near = dot.keys[..., -1].amin() * -2  # the largest ‖k‖²
+        reach = dot.queries[..., :-1].square().sum(-1).amax()
+        return bool(near.maximum(reach) * comparison.precision.amax() <= SPREAD)

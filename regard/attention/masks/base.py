@@ -1,0 +1,185 @@
+"""Masks form an algebra: who may read whom, closed under `& | ~`.
+
+A mask is cheap: a rule over places, with a few numbers. It becomes a tensor only where a kernel
+needs one, and only for the pairs that kernel looks at.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Self
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from regard.attention.axes import Allowed, Count
+from regard.attention.errors import DeviceError, MaskError
+from regard.attention.masks.pairs import Pairs
+from regard.attention.records import mapped, record, static
+
+
+class Mask(ABC):
+    """Who may read whom: True = may read. Combine masks with `&`, `|` and `~`.
+
+    >>> from regard import masks
+    >>> (masks.Causal() | masks.Prefix(2)).dense(4, 4).int()
+    tensor([[1, 1, 0, 0],
+            [1, 1, 0, 0],
+            [1, 1, 1, 0],
+            [1, 1, 1, 1]], dtype=torch.int32)
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def allows(self, pairs: Pairs) -> Allowed:
+        """May they read: for these pairs only, be they all, some rows or some columns."""
+
+    @abstractmethod
+    def rewire(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> "Mask":
+        """The mask once the keys have moved: column `n` is what column `source[n]` of `keys` was.
+
+        A source of −1 is a new key, to which this mask says `fresh`. Masks that speak of places
+        (`Causal`, `Window`) stay as they are; those that speak of certain keys follow them.
+        """
+
+    def dense(
+        self, queries: int, keys: int, device: torch.device | str = "cpu"
+    ) -> Bool[Tensor, "*batch query key"]:
+        """All pairs of so many queries and keys; the last query stands at the last key."""
+        allowed = self.allows(Pairs(queries, keys, torch.device(device)))
+        return allowed.expand(*allowed.shape[:-2], queries, keys)
+
+    def visible(self, pairs: Pairs) -> Count:
+        """How many keys each query may read."""
+        allowed = self.allows(pairs)
+        columns = pairs.keys if pairs.columns is None else len(pairs.columns)
+        return allowed.expand(*allowed.shape[:-1], columns).sum(-1, keepdim=True)
+
+    @abstractmethod
+    def check(self, shape: tuple[int, ...], device: torch.device) -> None:
+        """Raise unless the mask fits `(*batch, query, key)` on this device."""
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> Self:
+        """The mask with `change` applied to each tensor that it holds."""
+        return mapped(self, change)
+
+    def to(self, device: torch.device | str) -> Self:
+        """The mask with its tensors on another device."""
+        return self.map(lambda tensor: tensor.to(device))
+
+    def heads(self, axes: int = 1) -> Self:
+        """The mask for tensors that have `axes` axes of heads before the last two."""
+        return self.map(lambda t: t.reshape(*t.shape[:-2], *([1] * axes), *t.shape[-2:]))
+
+    def __and__(self, other: "Mask") -> "Mask":
+        return And(self, _as_operand(other, "&"))
+
+    def __or__(self, other: "Mask") -> "Mask":
+        return Or(self, _as_operand(other, "|"))
+
+    def __invert__(self) -> "Mask":
+        return Not(self)
+
+
+@record
+class And(Mask):
+    """Both allow it."""
+
+    left: Mask
+    right: Mask
+
+    def allows(self, pairs: Pairs) -> Allowed:
+        return self.left.allows(pairs) & self.right.allows(pairs)
+
+    def rewire(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
+        return And(self.left.rewire(source, keys, fresh), self.right.rewire(source, keys, fresh))
+
+    def check(self, shape: tuple[int, ...], device: torch.device) -> None:
+        self.left.check(shape, device)
+        self.right.check(shape, device)
+
+
+@record
+class Or(Mask):
+    """One of the two allows it."""
+
+    left: Mask
+    right: Mask
+
+    def allows(self, pairs: Pairs) -> Allowed:
+        return self.left.allows(pairs) | self.right.allows(pairs)
+
+    def rewire(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
+        return Or(self.left.rewire(source, keys, fresh), self.right.rewire(source, keys, fresh))
+
+    def check(self, shape: tuple[int, ...], device: torch.device) -> None:
+        self.left.check(shape, device)
+        self.right.check(shape, device)
+
+
+@record
+class Not(Mask):
+    """It is allowed where the other mask forbids it."""
+
+    inner: Mask
+
+    def allows(self, pairs: Pairs) -> Allowed:
+        return ~self.inner.allows(pairs)
+
+    def rewire(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
+        # What is new stays readable: the inner mask says the opposite.
+        return Not(self.inner.rewire(source, keys, not fresh))
+
+    def check(self, shape: tuple[int, ...], device: torch.device) -> None:
+        self.inner.check(shape, device)
+
+
+@record
+class Rewired(Mask):
+    """A mask that speaks of certain keys, after these have moved in the memory."""
+
+    inner: Mask
+    source: Int[Tensor, "1 column"]
+    keys: int = static()
+    fresh: bool = static()
+
+    def allows(self, pairs: Pairs) -> Allowed:
+        source = self.source.flatten()
+        source = source if pairs.columns is None else source[pairs.columns]
+        before = Pairs(pairs.queries, self.keys, pairs.device, pairs.rows, source.clamp(min=0))
+        new = source < 0
+        allowed = self.inner.allows(before)
+        return allowed | new if self.fresh else allowed & ~new
+
+    def rewire(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
+        return Rewired(self, source[None, :], keys, fresh)
+
+    def check(self, shape: tuple[int, ...], device: torch.device) -> None:
+        on_device("mask", self.source, device)
+        self.inner.check((*shape[:-1], self.keys), device)
+
+
+def on_device(name: str, tensor: Tensor, device: torch.device) -> None:
+    """Raise unless a mask's tensor lives where the queries do."""
+    if tensor.device != device:
+        raise DeviceError(
+            f"{name} is on {tensor.device} but the queries are on {device}. "
+            f"Move it: mask.to({str(device)!r})."
+        )
+
+
+def batch_fits(name: str, tensor: Tensor, shape: tuple[int, ...], hint: str) -> None:
+    """Raise unless a mask's tensor has the batch axes of `shape`, or 1 in their place."""
+    batch, own = shape[:-2], tuple(tensor.shape[:-2])
+    if len(own) != len(batch) or any(a not in (1, b) for a, b in zip(own, batch, strict=True)):
+        raise MaskError(f"{name} is for a batch of {own} but the queries' batch is {batch}. {hint}")
+
+
+def _as_operand(other: object, sign: str) -> Mask:
+    if isinstance(other, Mask):
+        return other
+    raise MaskError(
+        f"a mask {sign} {type(other).__name__} has no meaning. "
+        "Wrap a boolean tensor first: masks.Dense(tensor)."
+    )

@@ -1,0 +1,95 @@
+"""Packed documents: several texts in one row, none of which may read another."""
+
+from collections.abc import Sequence
+from typing import Self
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from regard.attention.axes import Allowed
+from regard.attention.errors import MaskError
+from regard.attention.masks.base import Mask, Rewired, batch_fits, on_device
+from regard.attention.masks.pairs import Pairs
+from regard.attention.records import record
+
+
+@record
+class Blocks(Mask):
+    """A query reads keys of its own block only.
+
+    >>> Blocks.packed([1, 2]).dense(3, 3).int()
+    tensor([[1, 0, 0],
+            [0, 1, 1],
+            [0, 1, 1]], dtype=torch.int32)
+
+    Args:
+        keys: The block of each key, `(*batch, key)`, any whole numbers.
+        queries: The block of each query, `(*batch, query)`. Without it the queries are the last
+            of the keys' own places, as in self-attention and its step by step form.
+    """
+
+    key_blocks: Int[Tensor, "*batch 1 key"]
+    query_blocks: Int[Tensor, "*batch query 1"] | None
+
+    def __init__(
+        self, keys: Tensor | Sequence[int], queries: Tensor | Sequence[int] | None = None
+    ) -> None:
+        self.key_blocks = _whole("keys", keys)[..., None, :]
+        self.query_blocks = None if queries is None else _whole("queries", queries)[..., :, None]
+
+    @classmethod
+    def packed(cls, lengths: Sequence[int]) -> Self:
+        """One row of documents, one after another, of these lengths."""
+        counts = torch.as_tensor(lengths)
+        return cls(torch.repeat_interleave(torch.arange(len(counts)), counts))
+
+    def allows(self, pairs: Pairs) -> Allowed:
+        keys = self.key_blocks
+        if self.query_blocks is None:
+            queries = keys.mT[..., pairs.standing().flatten(), :]
+        elif pairs.rows is None:
+            queries = self.query_blocks
+        else:
+            queries = self.query_blocks[..., pairs.rows, :]
+        keys = keys if pairs.columns is None else keys[..., pairs.columns]
+        return queries == keys
+
+    def rewire(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
+        if self.query_blocks is None:
+            raise MaskError(
+                "this memory's Blocks take the queries' blocks from the keys' places, which a "
+                "write or an erasure moves. Give both: masks.Blocks(keys, queries)."
+            )
+        return Rewired(self, source[None, :], keys, fresh)
+
+    def check(self, shape: tuple[int, ...], device: torch.device) -> None:
+        queries, keys = shape[-2:]
+        on_device("blocks", self.key_blocks, device)
+        batch_fits(
+            "blocks", self.key_blocks, shape, f"Blocks needs keys of shape {shape[:-2]} + (key,)."
+        )
+        if (own := self.key_blocks.shape[-1]) != keys:
+            raise MaskError(
+                f"Blocks knows {own} keys but there are {keys}. Give one block for each."
+            )
+        if self.query_blocks is None:
+            if queries > keys:
+                raise MaskError(
+                    f"{queries} queries cannot stand at the last of {keys} keys. "
+                    "Give the queries' blocks too: masks.Blocks(keys, queries)."
+                )
+        elif (own := self.query_blocks.shape[-2]) != queries:
+            raise MaskError(
+                f"Blocks knows {own} queries but there are {queries}. Give one block for each."
+            )
+
+
+def _whole(name: str, blocks: Tensor | Sequence[int]) -> Tensor:
+    tensor = torch.as_tensor(blocks)
+    if tensor.dtype.is_floating_point or tensor.dtype == torch.bool or tensor.ndim == 0:
+        raise MaskError(
+            f"the {name}' blocks are {tensor.dtype} of shape {tuple(tensor.shape)}. "
+            "Give a whole number for each place: masks.Blocks([0, 0, 1])."
+        )
+    return tensor

@@ -1,0 +1,66 @@
+"""A mask that is a tensor already."""
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from regard.attention.axes import Allowed
+from regard.attention.errors import MaskError
+from regard.attention.masks.base import Mask, Rewired, on_device
+from regard.attention.masks.pairs import Pairs
+from regard.attention.records import record
+
+
+@record
+class Dense(Mask):
+    """A boolean tensor, True = may read.
+
+    >>> Dense(torch.tensor([[True, False, True]])).dense(2, 3).int()
+    tensor([[1, 0, 1],
+            [1, 0, 1]], dtype=torch.int32)
+
+    Args:
+        allowed: Shape `(*batch, query, key)`; an axis of 1 serves all.
+    """
+
+    allowed: Bool[Tensor, "*batch query key"]
+
+    def __init__(self, allowed: Tensor) -> None:
+        if allowed.dtype != torch.bool:
+            raise MaskError(
+                f"a mask is boolean, True = may read; this one is {allowed.dtype}. "
+                "Pass numbers that are added to the scores as bias=…, and 0/1 as mask.bool()."
+            )
+        if allowed.ndim < 2:
+            raise MaskError(
+                f"a mask has shape (*batch, query, key); this one has {tuple(allowed.shape)}. "
+                "Add the axes: mask[None, :] for keys, or masks.Lengths(lengths) for padding."
+            )
+        self.allowed = allowed
+
+    def allows(self, pairs: Pairs) -> Allowed:
+        allowed = self.allowed
+        if pairs.rows is not None and allowed.shape[-2] != 1:
+            allowed = allowed[..., pairs.rows, :]
+        if pairs.columns is not None and allowed.shape[-1] != 1:
+            allowed = allowed[..., pairs.columns]
+        return allowed
+
+    def rewire(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
+        return Rewired(self, source[None, :], keys, fresh)
+
+    def check(self, shape: tuple[int, ...], device: torch.device) -> None:
+        own = tuple(self.allowed.shape)
+        on_device("mask", self.allowed, device)
+        if len(own) != len(shape):
+            padding = " For padding, masks.Lengths(lengths) says it with one number for each item."
+            needed = "(" + ", ".join([str(size) for size in shape[:-2]] + ["query", "key"]) + ")"
+            raise MaskError(
+                f"the mask has {len(own)} axes, {own}, but these queries and keys need "
+                f"{len(shape)}: {needed}, 1 where all share it.{padding}"
+            )
+        if any(a not in (1, b) for a, b in zip(own, shape, strict=True)):
+            raise MaskError(
+                f"the mask has shape {own} but the batch, queries and keys are {shape}. "
+                "Each axis must have that size, or 1 to serve all."
+            )

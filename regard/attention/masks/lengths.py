@@ -1,0 +1,63 @@
+"""Padding: each item's visible keys come first."""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from regard.attention.axes import Allowed, Count
+from regard.attention.errors import MaskError
+from regard.attention.masks.base import Mask, Rewired, batch_fits, on_device
+from regard.attention.masks.pairs import Pairs
+from regard.attention.records import record
+
+
+@record
+class Lengths(Mask):
+    """Hide padding: of each item of the batch, only the first `lengths` keys may be read.
+
+    >>> Lengths([1, 3]).dense(1, 3).int()
+    tensor([[[1, 0, 0]],
+    <BLANKLINE>
+            [[1, 1, 1]]], dtype=torch.int32)
+
+    Args:
+        lengths: One whole number for each item, shape `(*batch,)`; 0 hides the whole item.
+    """
+
+    limits: Int[Tensor, "*batch 1 1"]
+
+    def __init__(self, lengths: Tensor | Sequence[int]) -> None:
+        lengths = torch.as_tensor(lengths)
+        if lengths.dtype.is_floating_point or lengths.dtype == torch.bool:
+            raise MaskError(
+                f"lengths are {lengths.dtype}; they count keys. Pass whole numbers, "
+                "and a boolean mask as masks.Dense(mask[..., None, :])."
+            )
+        if not torch.compiler.is_compiling() and lengths.numel() and int(lengths.min()) < 0:
+            raise MaskError(f"lengths go down to {int(lengths.min())}; a length is 0 or more.")
+        self.limits = lengths[..., None, None]
+
+    def allows(self, pairs: Pairs) -> Allowed:
+        return pairs.column_index() < self.limits
+
+    def visible(self, pairs: Pairs) -> Count:
+        if pairs.columns is None:
+            return self.limits.clamp(max=pairs.keys)
+        return self.allows(pairs).sum(-1, keepdim=True)
+
+    def rewire(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
+        return Rewired(self, source[None, :], keys, fresh)
+
+    def check(self, shape: tuple[int, ...], device: torch.device) -> None:
+        on_device("lengths", self.limits, device)
+        hint = f"Lengths needs one length for each item: shape {shape[:-2]}, 1 where they share it."
+        batch_fits("lengths", self.limits, shape, hint)
+        if torch.compiler.is_compiling() or device.type != "cpu" or not self.limits.numel():
+            return  # looking at a value would break the graph, or wait for the device
+        if (longest := int(self.limits.max())) > shape[-1]:
+            raise MaskError(
+                f"lengths go up to {longest} but there are {shape[-1]} keys. "
+                "Pass the lengths of these keys, or pad the keys further."
+            )

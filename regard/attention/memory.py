@@ -1,0 +1,214 @@
+"""A key–value memory: prepared once, read many times, written to, reordered with the beams."""
+
+from collections.abc import Iterable
+from os import PathLike
+from typing import Any, Protocol, Self
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from regard.attention import kernels
+from regard.attention.axes import Faulty, Prepared, Values
+from regard.attention.errors import ShapeError
+from regard.attention.guard import clean
+from regard.attention.inputs import autocast, check_pairs
+from regard.attention.masks import Mask
+from regard.attention.records import changed, mapped, record, static
+from regard.attention.scores.base import Score
+from regard.attention.state import reordered
+
+
+class Owner(Protocol):
+    """Who prepares memories and reads them: `Attention` or `MultiHead`."""
+
+    def prepare(self, keys: Tensor, values: Tensor, mask: Mask | Tensor | None = None) -> "Memory":
+        """A memory of these pairs."""
+
+    def read(self, queries: Tensor, memory: "Memory") -> Any:
+        """What the queries find in it."""
+
+    def fingerprint(self) -> str:
+        """What its prepared keys depend on, as a hash."""
+
+
+@record
+class Memory:
+    """Prepared keys with their values, and who prepared them: what `attention.prepare` returns.
+
+    `write` and `erase` change the memory; `reorder` gives another one.
+
+    >>> import torch
+    >>> from regard import Attention, scores
+    >>> memory = Attention(scores.Cosine(sharpness=50)).prepare(torch.eye(3), torch.eye(3))
+    >>> memory.write(torch.tensor([[1.0, 1.0, 0.0]]), torch.tensor([[5.0, 5.0, 5.0]]))
+    Memory of 4 keys
+    >>> memory.read(torch.tensor([2.0, 2.0, 0.0])).context
+    tensor([5.0000, 5.0000, 5.0000])
+    """
+
+    prepared: Prepared
+    values: Values
+    mask: Mask | None
+    kept: Prepared
+    faulty_keys: Faulty | None
+    faulty_values: Faulty | None
+    owner: Owner | None = static(default=None)
+
+    def __len__(self) -> int:
+        return self.values.shape[-2]
+
+    def __repr__(self) -> str:
+        batch = f", batch {self.batch}" if self.batch else ""
+        return f"Memory of {len(self)} keys{batch}"
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The batch axes, those of heads included."""
+        keys = self.prepared["keys"]
+        return tuple(torch.broadcast_shapes(keys.shape[:-2], self.values.shape[:-2]))
+
+    def read(self, queries: Tensor, **options: Any) -> Any:
+        """Read by content: `attention.read(queries, memory, …)` by the one that prepared it."""
+        return self._owner().read(queries, self, **options)
+
+    def write(self, keys: Tensor, values: Tensor, at: Tensor | Iterable[int] | None = None) -> Self:
+        """Add pairs after the last one, or put them in the place of those `at` some indices.
+
+        Args:
+            keys: `(*batch, new, key_size)`, not prepared.
+            values: `(*batch, new, value_size)`.
+            at: As many places as there are new pairs; all items of the batch have them in common.
+        """
+        added = self._owner().prepare(keys, values)
+        new, old = len(added), len(self)
+        if at is None:
+            order = torch.arange(old + new, device=self.values.device)
+            source = torch.where(order < old, order, -1)
+        else:
+            places = self._places(at)
+            if len(places) != new:
+                raise ShapeError(f"{new} pairs cannot be written at {len(places)} places.")
+            order = torch.arange(old, device=self.values.device)
+            source = order.index_fill(0, places, -1)
+            order = order.index_copy(0, places, torch.arange(new, device=order.device) + old)
+        mask = None if self.mask is None else self.mask.rewire(source, old)
+        self._become(_joined(self, added), order, mask)
+        return self
+
+    def erase(self, index: Tensor | Iterable[int]) -> Self:
+        """Take out the pairs at these places, of all items of the batch; the others close up."""
+        gone = self._places(index)
+        stays = torch.ones(len(self), dtype=torch.bool, device=gone.device).index_fill(
+            0, gone, False
+        )
+        order = stays.nonzero().flatten()
+        mask = None if self.mask is None else self.mask.rewire(order, len(self))
+        self._become(self, order, mask)
+        return self
+
+    def reorder(self, index: Int[Tensor, "..."]) -> Self:
+        """The memory of other beams.
+
+        An index `(n,)` chooses along the first batch axis, `(batch, n)` along the second, within
+        each item of the first. What all share (size 1) stays shared.
+        """
+        return mapped(self, lambda tensor: reordered(tensor, index))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write to a safetensors file, with a fingerprint of what prepared the keys."""
+        from regard.attention import memory_file  # noqa: PLC0415  # it imports this file
+
+        memory_file.save(self, self._owner().fingerprint(), path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], owner: Owner) -> "Memory":
+        """Read a file that `save` wrote, for the attention that prepared it or one equal to it."""
+        from regard.attention import memory_file  # noqa: PLC0415  # it imports this file
+
+        return memory_file.load(path, owner)
+
+    def _places(self, index: Tensor | Iterable[int]) -> Int[Tensor, " place"]:
+        given = torch.as_tensor(index if isinstance(index, Tensor) else list(index))
+        places = given.to(self.values.device, torch.long).flatten()
+        if given.dtype.is_floating_point or given.dtype == torch.bool:
+            raise ShapeError(f"places in a memory are whole numbers, not {given.dtype}.")
+        if len(places) and not -len(self) <= int(places.min()) <= int(places.max()) < len(self):
+            raise ShapeError(
+                f"place {int(places.max())} or {int(places.min())} is outside this memory of "
+                f"{len(self)} keys. Places go from 0 to {len(self) - 1}, or from the end, from −1."
+            )
+        return places % max(1, len(self))
+
+    def _become(self, source: "Memory", order: Int[Tensor, " key"], mask: Mask | None) -> None:
+        """Take on the pairs of `source` in this order."""
+        self.prepared = {name: t[..., order, :] for name, t in source.prepared.items()}
+        self.kept = {name: t[..., order, :] for name, t in source.kept.items()}
+        self.values = source.values[..., order, :]
+        for name in ("faulty_keys", "faulty_values"):
+            faulty = getattr(source, name)
+            setattr(self, name, None if faulty is None else faulty[..., order])
+        self.mask = mask
+
+    def _owner(self) -> Owner:
+        if self.owner is None:
+            raise ShapeError("this memory has no attention. Make it by Attention(…).prepare(…).")
+        return self.owner
+
+
+def build(
+    score: Score,
+    keys: Tensor,
+    values: Tensor,
+    mask: Mask | None,
+    faulty: tuple[Faulty | None, Faulty | None] = (None, None),
+) -> Memory:
+    """A memory of keys and values that have been admitted."""
+    prepared = score.prepare(keys)
+    return Memory(prepared, values, mask, kernels.keep(score.compares, prepared), *faulty)
+
+
+def admit(
+    keys: Tensor, values: Tensor, *, guarded: bool
+) -> tuple[Tensor, Tensor, tuple[Faulty | None, Faulty | None]]:
+    """Check keys and values, cast them, and clean them where something may be hidden."""
+    check_pairs(keys, values)
+    keys, values = autocast(keys), autocast(values)
+    if keys.shape[:-2] != values.shape[:-2]:
+        keys = keys.expand(
+            *torch.broadcast_shapes(keys.shape[:-2], values.shape[:-2]), *keys.shape[-2:]
+        )
+    if not guarded:
+        return keys, values, (None, None)
+    keys, faulty_keys = clean(keys)
+    values, faulty_values = clean(values)
+    return keys, values, (faulty_keys, faulty_values)
+
+
+def _joined(left: Memory, right: Memory) -> Memory:
+    """The pairs of both, one after another; masks aside."""
+
+    def join(a: Tensor, b: Tensor, axis: int = -2) -> Tensor:
+        batch = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        return torch.cat([t.expand(*batch, *t.shape[-2:]) for t in (a, b)], axis)
+
+    def faults(a: Tensor | None, b: Tensor | None) -> Tensor | None:
+        if a is None and b is None:
+            return None
+        return join(
+            _none_faulty(left) if a is None else a, _none_faulty(right) if b is None else b, -1
+        )
+
+    return changed(
+        left,
+        prepared={name: join(t, right.prepared[name]) for name, t in left.prepared.items()},
+        kept={name: join(t, right.kept[name]) for name, t in left.kept.items()},
+        values=join(left.values, right.values),
+        faulty_keys=faults(left.faulty_keys, right.faulty_keys),
+        faulty_values=faults(left.faulty_values, right.faulty_values),
+    )
+
+
+def _none_faulty(memory: Memory) -> Tensor:
+    shape = [1] * len(memory.batch) + [1, len(memory)]
+    return torch.zeros(shape, dtype=torch.bool, device=memory.values.device)

@@ -1,0 +1,55 @@
+"""Parameters of mechanisms: two axes each, so that heads stack before them and all broadcast."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from regard.attention.axes import Parameter
+from regard.attention.errors import DtypeError, OptionError, ShapeError
+from regard.attention.kernels.numbers import matmul
+
+
+def matrix(name: str, out_size: int, in_size: int) -> nn.Parameter:
+    """A weight `(out, in)`, drawn so that what it makes has the variance of what it is given."""
+    if out_size < 1 or in_size < 1:
+        raise OptionError(f"{name} is {out_size} × {in_size}. Sizes are 1 or more.")
+    bound = math.sqrt(3.0 / in_size)
+    return nn.Parameter(torch.empty(out_size, in_size).uniform_(-bound, bound))
+
+
+def scalar(value: float) -> nn.Parameter:
+    """One number, `(1, 1)`."""
+    return nn.Parameter(torch.full((1, 1), float(value)))
+
+
+def project(tensor: Tensor, weight: Parameter) -> Tensor:
+    """Each row of the tensor through the weight of its head."""
+    if tensor.dtype != weight.dtype and not torch.is_autocast_enabled(tensor.device.type):
+        raise DtypeError(
+            f"the input is {tensor.dtype} but the parameters are {weight.dtype}. "
+            f"Convert one: module.to({tensor.dtype}) or input.to({weight.dtype})."
+        )
+    if weight.ndim == 2:
+        return functional.linear(tensor, weight)
+    # One weight for each head: the batch axes before become rows, or matmul would copy it for each.
+    return matmul(tensor, _aligned(weight, tensor.ndim).mT)
+
+
+def snapshot(parameter: Parameter, rank: int) -> Tensor:
+    """The parameter as it is now, with `rank` axes: a record must not follow the optimiser."""
+    return _aligned(parameter.clone(), rank)
+
+
+def size_given(name: str, what: str, given: int, needed: int) -> None:
+    """Raise unless vectors have the size that a mechanism was built for."""
+    if given != needed:
+        raise ShapeError(
+            f"{name} was built for {what} of size {needed}; these have size {given}. "
+            f"Build it with {given}, or project the {what} first."
+        )
+
+
+def _aligned(weight: Tensor, rank: int) -> Tensor:
+    return weight.reshape(*[1] * (rank - weight.ndim), *weight.shape)

@@ -1,0 +1,70 @@
+"""Records: slotted dataclasses that torch can see through.
+
+A read becomes plain data before a kernel sees it. Registered as pytrees, records pass through
+`torch.func.vmap`, `torch.compile` and distributed wrappers as the tensors they hold.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, TypeVar, dataclass_transform
+
+from torch import Tensor
+from torch.utils import _pytree
+
+R = TypeVar("R")
+
+
+def static(**options: Any) -> Any:
+    """A field that is not data: compared, never mapped over."""
+    return dataclasses.field(metadata={"static": True}, **options)
+
+
+@dataclass_transform(field_specifiers=(static, dataclasses.field))
+def record(cls: type[R]) -> type[R]:
+    """Make `cls` a slotted dataclass and a pytree; an `__init__` of its own is kept."""
+    own_init = "__init__" in cls.__dict__
+    made = dataclasses.dataclass(slots=True, eq=False, init=not own_init)(cls)
+    fields = dataclasses.fields(made)  # type: ignore[arg-type]  # mypy does not see the decorator
+    moving = tuple(field.name for field in fields if not field.metadata.get("static"))
+    fixed = tuple(field.name for field in fields if field.metadata.get("static"))
+
+    def flatten(item: Any) -> tuple[list[Any], Any]:
+        return [getattr(item, name) for name in moving], [getattr(item, name) for name in fixed]
+
+    def unflatten(children: Any, context: Any) -> Any:
+        # Not through __init__: the fields are already what __init__ made of its arguments.
+        item = object.__new__(made)
+        for name, value in zip(moving, children, strict=True):
+            setattr(item, name, value)
+        for name, value in zip(fixed, context, strict=True):
+            setattr(item, name, value)
+        return item
+
+    _pytree.register_pytree_node(made, flatten, unflatten)
+    return made
+
+
+def changed(item: R, **fields: Any) -> R:
+    """A copy of a record with some fields replaced."""
+    copy = object.__new__(type(item))
+    for name in _names(item):
+        setattr(copy, name, fields[name] if name in fields else getattr(item, name))
+    return copy
+
+
+def mapped(item: R, change: Callable[[Tensor], Tensor]) -> R:
+    """A copy of a record with `change` applied to each tensor in it, however deep."""
+    fields = {name: _mapped(getattr(item, name), change) for name in _names(item)}
+    return changed(item, **fields)
+
+
+def _mapped(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, dict):
+        return {name: _mapped(part, change) for name, part in value.items()}
+    return mapped(value, change) if dataclasses.is_dataclass(value) else value
+
+
+def _names(item: object) -> tuple[str, ...]:
+    return tuple(item.__dataclass_fields__)  # type: ignore[attr-defined]

@@ -1,0 +1,33 @@
+"""A learned product of queries and keys of any two sizes."""
+
+from regard.attention.axes import Keys, Prepared, Queries, Trace
+from regard.attention.kernels import Comparison, Dot
+from regard.attention.parameters import matrix, project, size_given
+from regard.attention.scores.base import Score
+
+
+class Bilinear(Score):
+    """e = qᵀWk (Luong 2015, section 3.1, "general").
+
+    Args:
+        query_size: Size of a query.
+        key_size: Size of a key.
+    """
+
+    compares = Dot
+
+    def __init__(self, query_size: int, key_size: int) -> None:
+        super().__init__()
+        self.query_size, self.key_size = query_size, key_size
+        self.weight = matrix("Bilinear's weight", query_size, key_size)
+
+    def prepare(self, keys: Keys) -> Prepared:
+        size_given("Bilinear", "keys", keys.shape[-1], self.key_size)
+        return {"keys": project(keys, self.weight)}
+
+    def compare(self, queries: Queries, prepared: Prepared, trace: Trace) -> Comparison:
+        size_given("Bilinear", "queries", queries.shape[-1], self.query_size)
+        return Dot(queries, prepared["keys"])
+
+    def extra_repr(self) -> str:
+        return f"query_size={self.query_size}, key_size={self.key_size}"

@@ -1,0 +1,77 @@
+"""Look where the last step looked, and a little further."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from regard.attention.axes import Keys, Prepared, Queries, Trace, Weights
+from regard.attention.errors import OptionError
+from regard.attention.kernels import Comparison, Request, Tanh
+from regard.attention.kernels.numbers import wide
+from regard.attention.parameters import matrix, project, size_given, snapshot
+from regard.attention.scores.base import Score
+from regard.attention.state import LooksBack
+
+
+class LocationAware(Score, LooksBack):
+    """e = vᵀ tanh(W q + V k + U f + b), f = F ∗ α of the last step (Chorowski 2015, eq. 8 and 9).
+
+    Before the first step α is 0.
+
+    Args:
+        query_size: Size of a query.
+        key_size: Size of a key.
+        hidden_size: Size of the space where they meet.
+        filters: How many filters F has.
+        kernel_size: How many places each filter sees; odd, so that it has a middle.
+    """
+
+    compares = Tanh
+
+    def __init__(
+        self,
+        query_size: int,
+        key_size: int,
+        hidden_size: int,
+        filters: int = 10,
+        kernel_size: int = 31,
+    ) -> None:
+        super().__init__()
+        if kernel_size % 2 == 0:
+            raise OptionError(f"kernel_size is {kernel_size}; give an odd number, with a middle.")
+        self.query_size, self.key_size, self.hidden_size = query_size, key_size, hidden_size
+        self.query_weight = matrix("LocationAware's query weight", hidden_size, query_size)
+        self.key_weight = matrix("LocationAware's key weight", hidden_size, key_size)
+        self.filters = matrix("LocationAware's filters", filters, kernel_size)
+        self.filter_weight = matrix("LocationAware's filter weight", hidden_size, filters)
+        self.v = matrix("LocationAware's v", 1, hidden_size)
+        self.offset = torch.nn.Parameter(torch.zeros(1, hidden_size))
+
+    def prepare(self, keys: Keys) -> Prepared:
+        size_given("LocationAware", "keys", keys.shape[-1], self.key_size)
+        return {"keys": project(keys, self.key_weight) + self.offset}
+
+    def compare(self, queries: Queries, prepared: Prepared, trace: Trace) -> Comparison:
+        size_given("LocationAware", "queries", queries.shape[-1], self.query_size)
+        hidden = project(queries, self.query_weight)
+        keys = prepared["keys"] + self._features(trace["last"].to(hidden.dtype))
+        return Tanh(hidden, keys, snapshot(self.v, queries.ndim))
+
+    def start(self, prepared: Prepared, shape: tuple[int, ...]) -> Trace:
+        return {"last": wide(prepared["keys"]).new_zeros(*shape[:-2], 1, shape[-1])}
+
+    def advance(self, trace: Trace, weights: Weights, request: Request) -> Trace:
+        return {"last": weights}
+
+    def _features(self, last: Tensor) -> Tensor:
+        """U (F ∗ α) for each key: every place sees the weights around it."""
+        size = self.filters.shape[-1]
+        if last.shape[-1] == 0:  # unfold takes no window of nothing
+            windows = last.new_zeros(*last.shape[:-2], 0, size)
+        else:
+            windows = functional.pad(last, (size // 2, size // 2)).unfold(-1, size, 1).squeeze(-3)
+        return project(project(windows, self.filters), self.filter_weight)
+
+    def extra_repr(self) -> str:
+        sizes = f"query_size={self.query_size}, key_size={self.key_size}"
+        return f"{sizes}, hidden_size={self.hidden_size}"

@@ -1,0 +1,98 @@
+"""Hard attention: look at one place only."""
+
+from typing import Literal, Self, get_args
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.attention.axes import Allowed, PerQuery, Queries, Scores, Trace, Weights
+from regard.attention.errors import OptionError
+from regard.attention.kernels import Rule, View
+from regard.attention.kernels.comparison import take
+from regard.attention.kernels.numbers import log_softmax, softmax
+from regard.attention.masks import Pairs
+from regard.attention.records import changed, record, static
+from regard.attention.selection.base import Selection, positive
+
+Gradient = Literal["reinforce", "gumbel"]
+
+
+class Hard(Selection):
+    """One key a query: drawn from softmax(e) in training, the best one otherwise (Xu 2015, 4.1).
+
+    A draw has no gradient of its own. With "reinforce" the scores learn through
+    `reading.log_probs`, weighed by a reward: see `selection.reinforce`. With "gumbel" they learn
+    as if the weights had been softmax((e + noise) / temperature) (Jang 2017, section 2.2,
+    straight-through).
+
+    Args:
+        gradient: How the scores learn, "reinforce" or "gumbel".
+        temperature: That of the straight-through softmax; the draw is from softmax(e) always.
+    """
+
+    def __init__(self, gradient: Gradient = "reinforce", temperature: float = 1.0) -> None:
+        super().__init__()
+        if gradient not in get_args(Gradient):
+            raise OptionError(f'gradient is {gradient!r}. Choose "reinforce" or "gumbel".')
+        self.gradient = gradient
+        self.temperature = positive("temperature", temperature)
+
+    def bind(self, queries: Queries, view: View, trace: Trace) -> Rule:
+        if not self.training:
+            return Draw(None, None, self.temperature)
+        wide = torch.promote_types(queries.dtype, torch.float32)
+        shape = (*view.batch, view.pairs.height)
+        if self.gradient == "reinforce":
+            return Draw(torch.rand(*shape, 1, dtype=wide, device=queries.device), None, 1.0)
+        uniform = torch.rand(*shape, view.pairs.keys, dtype=wide, device=queries.device)
+        tiny = torch.finfo(wide).tiny
+        noise = -(-uniform.clamp(min=tiny).log()).clamp(min=tiny).log()
+        return Draw(None, noise, self.temperature)
+
+    def extra_repr(self) -> str:
+        return f"gradient={self.gradient!r}, temperature={self.temperature}"
+
+
+@record
+class Draw(Rule):
+    """One key for each query: the chance was drawn when the read was bound, so it can be redone."""
+
+    chance: PerQuery | None
+    noise: Float[Tensor, "*#batch query key"] | None
+    temperature: float = static()
+    dropout: float = static(default=0.0)
+
+    def weights(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Weights:
+        if self.noise is not None:
+            return _straight_through((scores + self.noise) / self.temperature, allowed)
+        if self.chance is None:
+            return _one_hot(softmax(scores, allowed).argmax(-1, keepdim=True), scores, allowed)
+        # In float64, so that a chance just below 1 does not round up past the last key.
+        summed = softmax(scores, allowed).detach().double().cumsum(-1)
+        passed = summed <= self.chance * summed[..., -1:]
+        index = passed.sum(-1, keepdim=True).clamp(max=scores.shape[-1] - 1)
+        return _one_hot(index, scores, allowed)
+
+    def rows(self, index: Int[Tensor, " row"], rows: int) -> Self:
+        chance, noise = take(self.chance, index, rows), take(self.noise, index, rows)
+        return changed(self, chance=chance, noise=noise)
+
+    def log_probs(
+        self, scores: Scores, allowed: Allowed | None, weights: Weights
+    ) -> Float[Tensor, "*#batch query"]:
+        return (log_softmax(scores, allowed) * weights.detach()).sum(-1)
+
+    def entropy(self, scores: Scores, allowed: Allowed | None) -> Float[Tensor, "*#batch query"]:
+        return -(softmax(scores, allowed) * log_softmax(scores, allowed)).sum(-1)
+
+
+def _one_hot(index: Tensor, scores: Tensor, allowed: Tensor | None) -> Tensor:
+    chosen = torch.zeros_like(scores).scatter(-1, index, 1.0)
+    return chosen if allowed is None else chosen.masked_fill(~allowed, 0.0)
+
+
+def _straight_through(scores: Tensor, allowed: Tensor | None) -> Tensor:
+    soft = softmax(scores, allowed)
+    hard = _one_hot(soft.argmax(-1, keepdim=True), scores, allowed)
+    return hard.detach() + (soft - soft.detach())  # the bracket is 0, but has softmax's gradient

@@ -1,0 +1,112 @@
+"""Local attention: a window around one place (Luong 2015, section 3.2)."""
+
+from typing import Self
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from regard.attention.axes import Allowed, PerQuery, Queries, Scores, Trace, Weights
+from regard.attention.errors import OptionError
+from regard.attention.kernels import Rule, View
+from regard.attention.kernels.comparison import take
+from regard.attention.kernels.numbers import softmax, wide
+from regard.attention.masks import Pairs
+from regard.attention.parameters import matrix, project, size_given
+from regard.attention.records import changed, record, static
+from regard.attention.selection.base import Selection, dropout_rate, positive
+
+
+class LocalMonotonic(Selection):
+    """local-m: softmax over the keys at most `window` places from p_t = t.
+
+    The t-th query reads around the t-th key, both counted from the first; read step by step, the
+    state counts on. Past the last key by more than the window, nothing is read.
+
+    Args:
+        window: D: keys from p_t − D to p_t + D are read.
+        dropout: What share of the weights the context goes without in training.
+    """
+
+    def __init__(self, window: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.window = _window(window)
+        self.dropout = dropout_rate(dropout)
+
+    def bind(self, queries: Queries, view: View, trace: Trace) -> Rule:
+        centres = (view.pairs.row_index() + view.step).to(wide(queries).dtype)
+        centres = centres.reshape(*[1] * (queries.ndim - 2), -1, 1)
+        return Around(centres, self.window, None, self.dropout if self.training else 0.0)
+
+    def extra_repr(self) -> str:
+        return f"window={self.window}, dropout={self.dropout}"
+
+
+class LocalPredictive(Selection):
+    """local-p: p_t = S · sigmoid(vᵀ tanh(W q)), softmax in its window times a Gaussian (eq. 9, 10).
+
+    S is the number of keys that the query may read. The weights are not scaled back to sum to 1.
+
+    Args:
+        query_size: Size of a query.
+        window: D: keys from p_t − D to p_t + D are read.
+        hidden_size: Rows of W; as many as the query's size unless given.
+        sigma: Width of the Gaussian; D/2 unless given, as in the paper.
+        dropout: What share of the weights the context goes without in training.
+    """
+
+    def __init__(
+        self,
+        query_size: int,
+        window: int,
+        *,
+        hidden_size: int | None = None,
+        sigma: float | None = None,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.query_size, self.window = query_size, _window(window)
+        self.sigma = max(window, 1) / 2 if sigma is None else positive("sigma", sigma)
+        self.dropout = dropout_rate(dropout)
+        hidden_size = query_size if hidden_size is None else hidden_size
+        self.weight = matrix("LocalPredictive's weight", hidden_size, query_size)
+        self.v = matrix("LocalPredictive's v", 1, hidden_size)
+
+    def bind(self, queries: Queries, view: View, trace: Trace) -> Rule:
+        size_given("LocalPredictive", "queries", queries.shape[-1], self.query_size)
+        # A place among a thousand keys does not fit into bfloat16.
+        with torch.autocast(queries.device.type, enabled=False):
+            hidden = torch.tanh(project(wide(queries), wide(self.weight)))
+            share = torch.sigmoid(project(hidden, wide(self.v)))
+        centres = view.visible() * share
+        return Around(centres, self.window, self.sigma, self.dropout if self.training else 0.0)
+
+    def extra_repr(self) -> str:
+        return f"query_size={self.query_size}, window={self.window}, sigma={self.sigma}"
+
+
+@record
+class Around(Rule):
+    """Softmax in a window around each query's centre, bent by a Gaussian if it has a width."""
+
+    centres: PerQuery
+    window: int = static()
+    sigma: float | None = static()
+    dropout: float = static(default=0.0)
+
+    def weights(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Weights:
+        distance = pairs.column_index() - self.centres
+        near = distance.abs() <= self.window
+        weights = softmax(scores, near if allowed is None else near & allowed)
+        if self.sigma is None:
+            return weights
+        return weights * torch.exp(distance.square() / (-2 * self.sigma**2))
+
+    def rows(self, index: Int[Tensor, " row"], rows: int) -> Self:
+        return changed(self, centres=take(self.centres, index, rows))
+
+
+def _window(window: int) -> int:
+    if window < 0:
+        raise OptionError(f"window is {window}. Give how many places to each side, 0 or more.")
+    return window

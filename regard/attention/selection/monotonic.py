@@ -1,0 +1,95 @@
+"""Monotonic attention: only ever move forward."""
+
+from typing import Self
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.attention.axes import Allowed, PerKey, Prepared, Queries, Scalar, Scores, Trace, Weights
+from regard.attention.errors import OptionError
+from regard.attention.kernels import Request, Rule, View
+from regard.attention.kernels.comparison import take
+from regard.attention.kernels.numbers import wide
+from regard.attention.masks import Pairs
+from regard.attention.parameters import scalar, snapshot
+from regard.attention.records import changed, record, static
+from regard.attention.selection.base import Selection
+from regard.attention.state import LooksBack
+
+
+class Monotonic(Selection, LooksBack):
+    """Each step goes on from where the last one stopped (Raffel 2017, section 2).
+
+    At every key it stops with chance sigmoid(e + offset). In training the weights are the
+    expectation over all ways to stop (eq. 9 to 11); otherwise it stops at the first key with a
+    chance above one half. Whoever has gone past the last key reads nothing from then on.
+
+    Args:
+        offset: Added to the scores, learned from this value on; below 0 it moves fast at first.
+        noise: Standard deviation of what is added to the scores in training, so that the chances
+            learn to be near 0 and 1.
+    """
+
+    def __init__(self, offset: float = 0.0, noise: float = 1.0) -> None:
+        super().__init__()
+        if not noise >= 0:
+            raise OptionError(f"noise is {noise}. Give a standard deviation of at least 0.")
+        self.offset = scalar(offset)
+        self.noise = noise
+
+    def bind(self, queries: Queries, view: View, trace: Trace) -> Rule:
+        offset, noise = wide(snapshot(self.offset, queries.ndim)), None
+        if self.training and self.noise:
+            shape = (*view.batch, view.pairs.height, view.pairs.keys)
+            noise = self.noise * torch.randn(*shape, dtype=offset.dtype, device=queries.device)
+        return Onward(trace["last"], offset, noise, expected=self.training)
+
+    def start(self, prepared: Prepared, shape: tuple[int, ...]) -> Trace:
+        last = wide(prepared["keys"]).new_zeros(*shape[:-2], 1, shape[-1])
+        last[..., :1] = 1.0  # at the first key
+        return {"last": last}
+
+    def advance(self, trace: Trace, weights: Weights, request: Request) -> Trace:
+        return {"last": weights}
+
+    def extra_repr(self) -> str:
+        return f"noise={self.noise}"
+
+
+@record
+class Onward(Rule):
+    """Move on from the last step's weights, stopping at each key with its chance."""
+
+    last: PerKey
+    offset: Scalar
+    noise: Float[Tensor, "*#batch query key"] | None
+    expected: bool = static()
+    dropout: float = static(default=0.0)
+
+    def weights(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Weights:
+        scores = scores + self.offset
+        scores = scores if self.noise is None else scores + self.noise
+        stop = scores.sigmoid() if self.expected else (scores > 0).to(scores.dtype)
+        go_on = (-scores).sigmoid() if self.expected else 1 - stop
+        if allowed is not None:  # a hidden key is not there: nobody stops at it
+            stop, go_on = stop.masked_fill(~allowed, 0.0), go_on.masked_fill(~allowed, 1.0)
+        return stop * _arrivals(go_on, self.last)
+
+    def rows(self, index: Int[Tensor, " row"], rows: int) -> Self:
+        return changed(self, noise=take(self.noise, index, rows))
+
+
+def _arrivals(go_on: Tensor, last: Tensor) -> Tensor:
+    """Chance to come by each key: r_j = r_{j−1} · go_on_{j−1} + last_j.
+
+    In log₂ S doublings: no division, no difference of logarithms, nothing that can overflow.
+    """
+    rate = torch.nn.functional.pad(go_on[..., :-1], (1, 0))  # into key j from key j − 1
+    total = last.expand_as(rate)
+    reach = 1
+    while reach < rate.shape[-1]:
+        total = total + rate * torch.nn.functional.pad(total[..., :-reach], (reach, 0))
+        rate = rate * torch.nn.functional.pad(rate[..., :-reach], (reach, 0))
+        reach *= 2
+    return total

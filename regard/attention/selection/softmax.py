@@ -1,0 +1,25 @@
+"""Softmax: everything is read a little, the best most."""
+
+from regard.attention.axes import Queries, Trace
+from regard.attention.kernels import Rule, Soft, View
+from regard.attention.selection.base import Selection, dropout_rate, positive
+
+
+class Softmax(Selection):
+    """α = exp(e / temperature) / Σ exp(e / temperature) (Bahdanau 2015, eq. 6).
+
+    Args:
+        temperature: Below 1 sharper, above 1 flatter.
+        dropout: What share of the weights the context goes without in training.
+    """
+
+    def __init__(self, temperature: float = 1.0, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.temperature = positive("temperature", temperature)
+        self.dropout = dropout_rate(dropout)
+
+    def bind(self, queries: Queries, view: View, trace: Trace) -> Rule:
+        return Soft(self.temperature, self.dropout if self.training else 0.0)
+
+    def extra_repr(self) -> str:
+        return f"temperature={self.temperature}, dropout={self.dropout}"

@@ -1,0 +1,56 @@
+"""Read the few best keys only."""
+
+from typing import Self
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from regard.attention.axes import Allowed, Queries, Scores, Trace, Weights
+from regard.attention.errors import OptionError
+from regard.attention.kernels import Rule, View
+from regard.attention.kernels.numbers import softmax
+from regard.attention.masks import Pairs
+from regard.attention.records import record, static
+from regard.attention.selection.base import Selection, dropout_rate
+
+
+class TopK(Selection):
+    """Softmax over the k best keys, exact zeros elsewhere (Gupta 2021, section 2).
+
+    Args:
+        k: How many keys; all that may be read, if there are fewer.
+        dropout: What share of the weights the context goes without in training.
+    """
+
+    def __init__(self, k: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        if k < 1:
+            raise OptionError(f"k is {k}. Read at least one key.")
+        self.k = k
+        self.dropout = dropout_rate(dropout)
+
+    def bind(self, queries: Queries, view: View, trace: Trace) -> Rule:
+        return Best(self.k, self.dropout if self.training else 0.0)
+
+    def extra_repr(self) -> str:
+        return f"k={self.k}, dropout={self.dropout}"
+
+
+@record
+class Best(Rule):
+    """Softmax over the k best."""
+
+    k: int = static()
+    dropout: float = static(default=0.0)
+
+    def weights(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Weights:
+        visible = scores
+        if allowed is not None:
+            visible = scores.masked_fill(~allowed, torch.finfo(scores.dtype).min)
+        best = visible.topk(min(self.k, scores.shape[-1]), -1, sorted=False).indices
+        chosen = torch.zeros_like(scores, dtype=torch.bool).scatter(-1, best, True)
+        return softmax(scores, chosen if allowed is None else chosen & allowed)
+
+    def rows(self, index: Int[Tensor, " row"], rows: int) -> Self:
+        return self
