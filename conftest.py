@@ -1,8 +1,20 @@
 """Shapes are types: in the tests every call is checked against its annotations."""
 
 import os
+from collections.abc import Iterator
 
 import jaxtyping
+import pytest
+
+import tests.checker  # noqa: F401  # the hook finds it by name
 
 os.environ.setdefault("KERAS_BACKEND", "torch")
-jaxtyping.install_import_hook("regard", "beartype.beartype")
+jaxtyping.install_import_hook("regard", "tests.checker.check")
+
+
+@pytest.fixture
+def unchecked() -> Iterator[None]:
+    """Switch the checks off, for what must see the plain functions: torch.compile."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)

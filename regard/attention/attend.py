@@ -1,6 +1,6 @@
 """The recipe: score, select, read; as a function and as a module that owns its parameters."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -42,7 +42,7 @@ def attend(
     >>> temperatures = torch.tensor([[20.0], [14.0], [8.0]])
     >>> here = torch.tensor([0.3, 0.0])
     >>> attend(here, stations, temperatures, score=scores.InverseDistance()).context
-    tensor([19.3046])
+    tensor([19.2170])
 
     Args:
         queries: `(*batch, query, query_size)`, or a bare vector, answered with a bare vector.
@@ -129,6 +129,7 @@ class Attention(nn.Module):
         return fingerprint(self.score)
 
 
+@runtime_checkable
 class Heads(Protocol):
     """How queries are spread over heads, and what they read is brought together again."""
 

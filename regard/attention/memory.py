@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from os import PathLike
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Int
@@ -19,6 +19,7 @@ from regard.attention.scores.base import Score
 from regard.attention.state import reordered
 
 
+@runtime_checkable
 class Owner(Protocol):
     """Who prepares memories and reads them: `Attention` or `MultiHead`."""
 
@@ -72,7 +73,9 @@ class Memory:
         """Read by content: `attention.read(queries, memory, …)` by the one that prepared it."""
         return self._owner().read(queries, self, **options)
 
-    def write(self, keys: Tensor, values: Tensor, at: Tensor | Iterable[int] | None = None) -> Self:
+    def write(
+        self, keys: Tensor, values: Tensor, at: Tensor | Iterable[int] | None = None
+    ) -> "Memory":
         """Add pairs after the last one, or put them in the place of those `at` some indices.
 
         Args:
@@ -96,7 +99,7 @@ class Memory:
         self._become(_joined(self, added), order, mask)
         return self
 
-    def erase(self, index: Tensor | Iterable[int]) -> Self:
+    def erase(self, index: Tensor | Iterable[int]) -> "Memory":
         """Take out the pairs at these places, of all items of the batch; the others close up."""
         gone = self._places(index)
         stays = torch.ones(len(self), dtype=torch.bool, device=gone.device).index_fill(
@@ -107,7 +110,7 @@ class Memory:
         self._become(self, order, mask)
         return self
 
-    def reorder(self, index: Int[Tensor, "..."]) -> Self:
+    def reorder(self, index: Int[Tensor, "..."]) -> "Memory":
         """The memory of other beams.
 
         An index `(n,)` chooses along the first batch axis, `(batch, n)` along the second, within

@@ -1,7 +1,6 @@
 """What goes from one step to the next: explicit, passed on, never kept on a module."""
 
 from abc import ABC, abstractmethod
-from typing import Self
 
 import torch
 from jaxtyping import Int
@@ -37,7 +36,7 @@ class State:
     step: int = static(default=0)
     """How many queries have been read."""
 
-    def reorder(self, index: Int[Tensor, "..."]) -> Self:
+    def reorder(self, index: Int[Tensor, "..."]) -> "State":
         """The state of other beams; see `reordered`."""
         return mapped(self, lambda tensor: reordered(tensor, index))
 

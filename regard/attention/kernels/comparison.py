@@ -13,7 +13,6 @@ Each may carry a `bias`, `(*batch, query | 1, key | 1)`, that is added to its sc
 """
 
 from abc import ABC, abstractmethod
-from typing import Self
 
 import torch
 from jaxtyping import Float, Int
@@ -35,11 +34,11 @@ class Comparison(ABC):
         """The scores of all pairs without the bias, in float32 at least."""
 
     @abstractmethod
-    def rows(self, index: Int[Tensor, " row"]) -> Self:
+    def rows(self, index: Int[Tensor, " row"]) -> "Comparison":
         """Some of the queries only."""
 
     @abstractmethod
-    def columns(self, part: slice) -> Self:
+    def columns(self, part: slice) -> "Comparison":
         """Some of the keys only."""
 
     @property
@@ -67,7 +66,7 @@ class Comparison(ABC):
         raw = self.raw()
         return raw if self.bias is None else raw + wide(self.bias)
 
-    def biased(self, term: Bias) -> Self:
+    def biased(self, term: Bias) -> "Comparison":
         """The same comparison with one more term added to its scores."""
         return changed(self, bias=term if self.bias is None else wide(self.bias) + wide(term))
 
@@ -79,11 +78,11 @@ class Vectors(Comparison):
     queries: Queries
     keys: Float[Tensor, "*#batch key query_size"]
 
-    def rows(self, index: Int[Tensor, " row"]) -> Self:
+    def rows(self, index: Int[Tensor, " row"]) -> "Vectors":
         bias = take(self.bias, index, self.queries.shape[-2])
         return changed(self, queries=self.queries[..., index, :], bias=bias)
 
-    def columns(self, part: slice) -> Self:
+    def columns(self, part: slice) -> "Vectors":
         return changed(self, keys=self.keys[..., part, :], bias=_columns(self.bias, part))
 
     @property
@@ -201,11 +200,11 @@ class Given(Comparison):
     def raw(self) -> Scores:
         return wide(self.given)
 
-    def rows(self, index: Int[Tensor, " row"]) -> Self:
+    def rows(self, index: Int[Tensor, " row"]) -> "Given":
         bias = take(self.bias, index, self.given.shape[-2])
         return changed(self, given=self.given[..., index, :], bias=bias)
 
-    def columns(self, part: slice) -> Self:
+    def columns(self, part: slice) -> "Given":
         return changed(self, given=self.given[..., part], bias=_columns(self.bias, part))
 
     @property

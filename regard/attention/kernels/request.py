@@ -1,7 +1,5 @@
 """What a kernel is asked: one read as plain data, no modules and no parameters."""
 
-from typing import Self
-
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -32,7 +30,7 @@ class View:
             return torch.tensor([[self.pairs.keys]], device=self.pairs.device)
         return self.mask.visible(self.pairs)
 
-    def rows(self, index: Int[Tensor, " row"]) -> Self:
+    def rows(self, index: Int[Tensor, " row"]) -> "View":
         """The view of some of the queries."""
         return changed(self, pairs=self.pairs.take_rows(index))
 
@@ -62,7 +60,7 @@ class Request:
         """`(*batch, query, key)`."""
         return self.comparison.shape
 
-    def rows(self, index: Int[Tensor, " row"]) -> Self:
+    def rows(self, index: Int[Tensor, " row"]) -> "Request":
         """The same read for some of the queries."""
         return changed(
             self,

@@ -1,7 +1,6 @@
 """A selection with everything fixed for one read, the random draw included."""
 
 from abc import ABC, abstractmethod
-from typing import Self
 
 import torch
 from jaxtyping import Float, Int
@@ -25,7 +24,7 @@ class Rule(ABC):
         """Weights before dropout; exact zeros where nothing may be read."""
 
     @abstractmethod
-    def rows(self, index: Int[Tensor, " row"], rows: int) -> Self:
+    def rows(self, index: Int[Tensor, " row"], rows: int) -> "Rule":
         """The rule for some of so many rows only."""
 
     def thin(self, weights: Weights) -> Weights:
@@ -53,5 +52,5 @@ class Soft(Rule):
     def weights(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Weights:
         return softmax(scores if self.temperature == 1.0 else scores / self.temperature, allowed)
 
-    def rows(self, index: Int[Tensor, " row"], rows: int) -> Self:
+    def rows(self, index: Int[Tensor, " row"], rows: int) -> "Soft":
         return self

@@ -40,13 +40,13 @@ class Sdpa:
             reasons.append(f"selects by {type(request.rule).__name__}, not by softmax")
         elif request.rule.dropout:
             reasons.append("dropout needs the weights")
-        if comparison.shape[-1] == 0:
-            reasons.append("there are no keys")
+        if comparison.shape.numel() == 0:
+            reasons.append("there are no pairs")
         if comparison.bias is not None and comparison.bias.requires_grad:
             reasons.append("the bias wants a gradient")
         if _in_transform():
             reasons.append("inside vmap or another torch.func transform")
-        if isinstance(comparison, Gauss) and not _close(comparison):
+        if isinstance(comparison, Gauss) and not reasons and not _close(comparison):
             reasons.append(
                 "queries and keys lie too far apart, in sigmas, to be exact as a dot product"
             )

@@ -6,7 +6,6 @@ needs one, and only for the pairs that kernel looks at.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Self
 
 import torch
 from jaxtyping import Bool, Int
@@ -60,15 +59,15 @@ class Mask(ABC):
     def check(self, shape: tuple[int, ...], device: torch.device) -> None:
         """Raise unless the mask fits `(*batch, query, key)` on this device."""
 
-    def map(self, change: Callable[[Tensor], Tensor]) -> Self:
+    def map(self, change: Callable[[Tensor], Tensor]) -> "Mask":
         """The mask with `change` applied to each tensor that it holds."""
         return mapped(self, change)
 
-    def to(self, device: torch.device | str) -> Self:
+    def to(self, device: torch.device | str) -> "Mask":
         """The mask with its tensors on another device."""
         return self.map(lambda tensor: tensor.to(device))
 
-    def heads(self, axes: int = 1) -> Self:
+    def heads(self, axes: int = 1) -> "Mask":
         """The mask for tensors that have `axes` axes of heads before the last two."""
         return self.map(lambda t: t.reshape(*t.shape[:-2], *([1] * axes), *t.shape[-2:]))
 

@@ -1,7 +1,6 @@
 """Packed documents: several texts in one row, none of which may read another."""
 
 from collections.abc import Sequence
-from typing import Self
 
 import torch
 from jaxtyping import Int
@@ -39,7 +38,7 @@ class Blocks(Mask):
         self.query_blocks = None if queries is None else _whole("queries", queries)[..., :, None]
 
     @classmethod
-    def packed(cls, lengths: Sequence[int]) -> Self:
+    def packed(cls, lengths: Sequence[int]) -> "Blocks":
         """One row of documents, one after another, of these lengths."""
         counts = torch.as_tensor(lengths)
         return cls(torch.repeat_interleave(torch.arange(len(counts)), counts))

@@ -1,7 +1,5 @@
 """Which pairs of queries and keys are looked at."""
 
-from typing import Self
-
 import torch
 from jaxtyping import Int
 from torch import Tensor
@@ -42,6 +40,6 @@ class Pairs:
         """The key at which each query stands: the last query at the last key."""
         return self.row_index() + (self.keys - self.queries)
 
-    def take_rows(self, index: Int[Tensor, " row"]) -> Self:
+    def take_rows(self, index: Int[Tensor, " row"]) -> "Pairs":
         """These pairs for some of the rows only."""
         return changed(self, rows=index if self.rows is None else self.rows[index])

@@ -1,6 +1,6 @@
 """Hard attention: look at one place only."""
 
-from typing import Literal, Self, get_args
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float, Int
@@ -74,7 +74,7 @@ class Draw(Rule):
         index = passed.sum(-1, keepdim=True).clamp(max=scores.shape[-1] - 1)
         return _one_hot(index, scores, allowed)
 
-    def rows(self, index: Int[Tensor, " row"], rows: int) -> Self:
+    def rows(self, index: Int[Tensor, " row"], rows: int) -> Rule:
         chance, noise = take(self.chance, index, rows), take(self.noise, index, rows)
         return changed(self, chance=chance, noise=noise)
 

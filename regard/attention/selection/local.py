@@ -1,7 +1,5 @@
 """Local attention: a window around one place (Luong 2015, section 3.2)."""
 
-from typing import Self
-
 import torch
 from jaxtyping import Int
 from torch import Tensor
@@ -102,7 +100,7 @@ class Around(Rule):
             return weights
         return weights * torch.exp(distance.square() / (-2 * self.sigma**2))
 
-    def rows(self, index: Int[Tensor, " row"], rows: int) -> Self:
+    def rows(self, index: Int[Tensor, " row"], rows: int) -> Rule:
         return changed(self, centres=take(self.centres, index, rows))
 
 

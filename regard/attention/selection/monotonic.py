@@ -1,7 +1,5 @@
 """Monotonic attention: only ever move forward."""
 
-from typing import Self
-
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -76,7 +74,7 @@ class Onward(Rule):
             stop, go_on = stop.masked_fill(~allowed, 0.0), go_on.masked_fill(~allowed, 1.0)
         return stop * _arrivals(go_on, self.last)
 
-    def rows(self, index: Int[Tensor, " row"], rows: int) -> Self:
+    def rows(self, index: Int[Tensor, " row"], rows: int) -> Rule:
         return changed(self, noise=take(self.noise, index, rows))
 
 

@@ -1,12 +1,13 @@
 """Learning from a draw: the gradient of an expected reward."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from torch import Tensor
 
 from regard.attention.errors import ShapeError
 
 
+@runtime_checkable
 class Drawn(Protocol):
     """What was drawn, and from what: a `Reading` by `Hard`."""
 

@@ -1,7 +1,5 @@
 """Sparse selections: softmax's relatives that give exact zeros."""
 
-from typing import Self
-
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -87,7 +85,7 @@ class Sparse(Rule):
             weights = _entmax(scores, self.alpha if self.learned is None else self.learned)
         return weights if allowed is None else weights.masked_fill(~allowed, 0.0)
 
-    def rows(self, index: Int[Tensor, " row"], rows: int) -> Self:
+    def rows(self, index: Int[Tensor, " row"], rows: int) -> Rule:
         return self
 
 

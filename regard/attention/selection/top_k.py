@@ -1,7 +1,5 @@
 """Read the few best keys only."""
 
-from typing import Self
-
 import torch
 from jaxtyping import Int
 from torch import Tensor
@@ -52,5 +50,5 @@ class Best(Rule):
         chosen = torch.zeros_like(scores, dtype=torch.bool).scatter(-1, best, True)
         return softmax(scores, chosen if allowed is None else chosen & allowed)
 
-    def rows(self, index: Int[Tensor, " row"], rows: int) -> Self:
+    def rows(self, index: Int[Tensor, " row"], rows: int) -> Rule:
         return self
