@@ -11,31 +11,25 @@ import torch
 from torch import Tensor
 
 from regard.attention.axes import Faulty
+from regard.attention.looking import may_look
 
 
 def clean(tensor: Tensor) -> tuple[Tensor, Faulty | None]:
     """Zero each key or value that is not finite, and say which; copy only if there is one."""
-    if _may_look(tensor) and _finite(tensor):
+    if may_look(tensor) and _finite(tensor):
         return tensor, None
     faulty = ~tensor.detach().isfinite().all(-1)
-    if _may_look(tensor) and not faulty.any():
+    if may_look(tensor) and not faulty.any():
         return tensor, None
     return tensor.masked_fill(faulty[..., None], 0.0), faulty[..., None, :]
 
 
 def clean_queries(queries: Tensor, reads: Callable[[], Tensor]) -> Tensor:
     """Zero each query that is not finite and may read nothing; `reads` says who reads something."""
-    if _may_look(queries) and _finite(queries):
+    if may_look(queries) and _finite(queries):
         return queries
     faulty = ~queries.detach().isfinite().all(-1, keepdim=True)
     return torch.where(faulty & ~reads(), 0.0, queries)
-
-
-def _may_look(tensor: Tensor) -> bool:
-    """May Python branch on a value? Not in a graph, under vmap, or before a device has finished."""
-    if torch.compiler.is_compiling() or tensor.device.type != "cpu":
-        return False
-    return not torch._C._are_functorch_transforms_active()
 
 
 def _finite(tensor: Tensor) -> bool:

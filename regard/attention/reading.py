@@ -9,6 +9,7 @@ from torch import Tensor
 from regard.attention.errors import ShapeError
 from regard.attention.kernels import Request
 from regard.attention.kernels.autocast import off
+from regard.attention.looking import may_look
 from regard.attention.records import record, static
 from regard.attention.state import State
 
@@ -97,7 +98,7 @@ def _rows(index: int | slice | Sequence[int] | Tensor, total: int, device: torch
         return torch.arange(total, device=device)[index]
     rows = torch.as_tensor(index, device=device).reshape(-1)
     rows = torch.arange(total, device=device)[rows] if rows.dtype == torch.bool else rows.long()
-    if len(rows) and not (-total <= int(rows.min()) and int(rows.max()) < total):
+    if len(rows) and may_look(rows) and not -total <= int(rows.min()) <= int(rows.max()) < total:
         raise ShapeError(
             f"rows {rows.tolist()} were asked for but there are {total} queries. "
             f"Rows go from 0 to {total - 1}, or from the end, from −1."

@@ -29,14 +29,18 @@ def record(cls: type[R]) -> type[R]:
     fixed = tuple(field.name for field in fields if field.metadata.get("static"))
 
     def flatten(item: Any) -> tuple[list[Any], Any]:
-        return [getattr(item, name) for name in moving], [getattr(item, name) for name in fixed]
+        # What is None is not there: vmap takes it for a leaf, and refuses it.
+        there = [name for name in moving if getattr(item, name) is not None]
+        context = [(name, getattr(item, name)) for name in fixed]
+        return [getattr(item, name) for name in there], (there, context)
 
     def unflatten(children: Any, context: Any) -> Any:
         # Not through __init__: the fields are already what __init__ made of its arguments.
         item = object.__new__(made)
-        for name, value in zip(moving, children, strict=True):
+        there, constants = context
+        for name, value in [*((name, None) for name in moving), *constants]:
             setattr(item, name, value)
-        for name, value in zip(fixed, context, strict=True):
+        for name, value in zip(there, children, strict=True):
             setattr(item, name, value)
         return item
 

@@ -1,8 +1,8 @@
 """Which kernel answers: the first that can and is quicker; the reference if no other."""
 
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Protocol, runtime_checkable
 
 from torch import Tensor
@@ -40,7 +40,14 @@ class Keeps(Protocol):
 KERNELS: tuple[Kernel, ...] = (Sdpa(), Reference())
 """In the order in which they are asked."""
 
-_only: ContextVar[tuple[Kernel, ...]] = ContextVar("only", default=())
+
+class _Told(threading.local):
+    """The kernels that `using` names, in this thread. (torch.compile cannot see a ContextVar.)"""
+
+    only: tuple[Kernel, ...] = ()
+
+
+_told = _Told()
 
 
 @contextmanager
@@ -53,16 +60,16 @@ def using(*kernels: Kernel) -> Iterator[None]:
     ...     attend(torch.zeros(3, 4), torch.zeros(5, 4), torch.ones(5, 2)).context.shape
     torch.Size([3, 2])
     """
-    token = _only.set(kernels)
+    before, _told.only = _told.only, kernels
     try:
         yield
     finally:
-        _only.reset(token)
+        _told.only = before
 
 
 def answer(request: Request) -> tuple[Context, Weights | None]:
     """Ask the first kernel that can, and that is quicker unless it was told to be used."""
-    only = _only.get()
+    only = _told.only
     reasons = []
     for kernel in only or KERNELS:
         if not only and not kernel.prefers(request):
@@ -80,7 +87,7 @@ def answer(request: Request) -> tuple[Context, Weights | None]:
 def keep(kind: type[Comparison], prepared: Prepared) -> Prepared:
     """What all kernels keep of these keys for comparisons of this kind."""
     kept: dict[str, Tensor] = {}
-    for kernel in _only.get() or KERNELS:
+    for kernel in _told.only or KERNELS:
         if isinstance(kernel, Keeps):
             kept.update(kernel.keep(kind, prepared))
     return kept

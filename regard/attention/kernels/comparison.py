@@ -15,7 +15,7 @@ Each may carry a `bias`, `(*batch, query | 1, key | 1)`, that is added to its sc
 from abc import ABC, abstractmethod
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.attention.axes import Bias, Queries, Scalar, Scores
@@ -153,23 +153,26 @@ class Gauss(Vectors):
     def width(self) -> int:
         return self.keys.shape[-1]
 
-    def as_dot(self) -> Dot:
+    def as_dot(self, seen: Bool[Tensor, "*#batch #key 1"] | None = None) -> Dot:
         """The same up to a constant for each query, which softmax does not see.
 
         −‖q − k‖²/2 = q·k − ‖k‖²/2 − ‖q‖²/2 is a dot product with one more dimension, taken
-        around the keys' mean: far from the origin the three terms would cancel.
+        around the keys' mean: far from the origin the three terms would cancel. Keys that nobody
+        has `seen` are left out of the mean, and out of everything.
         """
         keys, queries = wide(self.keys), wide(self.queries)
-        centre = keys.mean(-2, keepdim=True) if keys.shape[-2] else keys.new_zeros(1)
-        keys, queries = keys - centre, queries - centre
+        if seen is None:
+            centre = keys.mean(-2, keepdim=True)
+            keys = keys - centre
+        else:
+            count = seen.expand(*seen.shape[:-2], *keys.shape[-2:-1], 1).sum(-2, keepdim=True)
+            centre = torch.where(seen, keys, 0.0).sum(-2, keepdim=True) / count.clamp(min=1)
+            keys = torch.where(seen, keys - centre, 0.0)
+        queries = queries - centre
         last = keys.square().sum(-1, keepdim=True) * -0.5
         ones = torch.ones_like(queries[..., :1])
-        return Dot(
-            torch.cat([queries, ones], -1),
-            torch.cat([keys, last], -1),
-            factor=wide(self.precision),
-            bias=self.bias,
-        )
+        augmented = torch.cat([queries, ones], -1), torch.cat([keys, last], -1)
+        return Dot(*augmented, factor=wide(self.precision), bias=self.bias)
 
 
 @record

@@ -16,6 +16,7 @@ from regard.attention.kernels.comparison import Dot, Gauss
 from regard.attention.kernels.numbers import softmax, wide
 from regard.attention.kernels.request import Request
 from regard.attention.kernels.rule import Soft
+from regard.attention.looking import in_transform, may_look
 from regard.attention.masks import Causal
 
 READS = 64
@@ -44,9 +45,9 @@ class Sdpa:
             reasons.append("there are no pairs")
         if comparison.bias is not None and comparison.bias.requires_grad:
             reasons.append("the bias wants a gradient")
-        if _in_transform():
+        if not torch.compiler.is_compiling() and in_transform():
             reasons.append("inside vmap or another torch.func transform")
-        if isinstance(comparison, Gauss) and not reasons and not _close(comparison):
+        if isinstance(comparison, Gauss) and not reasons and not _close(comparison, request):
             reasons.append(
                 "queries and keys lie too far apart, in sigmas, to be exact as a dot product"
             )
@@ -61,7 +62,7 @@ class Sdpa:
 
     def __call__(self, request: Request) -> tuple[Context, Weights | None]:
         comparison = request.comparison
-        dot = comparison.as_dot() if isinstance(comparison, Gauss) else comparison
+        dot = _as_dot(comparison, request) if isinstance(comparison, Gauss) else comparison
         assert isinstance(dot, Dot)
         assert isinstance(request.rule, Soft)
         queries, shape = dot.queries, comparison.shape
@@ -115,6 +116,8 @@ def _read(
 
     That form: exactly two batch axes, values as wide as the keys, nothing expanded.
     """
+    if bias is not None:  # a mask of places alone has no batch axes
+        bias = bias.reshape(*[1] * (queries.ndim - bias.ndim), *bias.shape)
     value_size = values.shape[-1]
     size = max(value_size, queries.shape[-1])
     queries, keys, values = (
@@ -228,20 +231,20 @@ class _TwiceDifferentiable(torch.autograd.Function):
         return (*(next(found) if needed else None for needed in wanted), None, None, None)
 
 
-def _in_transform() -> bool:
-    if torch.compiler.is_compiling():
-        return False
-    return torch._C._are_functorch_transforms_active()  # the test that autograd.Function makes
+def _as_dot(comparison: Gauss, request: Request) -> Dot:
+    """The Gaussian as a dot product around the mean of those keys that someone may read."""
+    allowed = request.view.allowed()
+    return comparison.as_dot(None if allowed is None else allowed.any(-2)[..., None])
 
 
-def _close(comparison: Gauss) -> bool:
+def _close(comparison: Gauss, request: Request) -> bool:
     """Is the dot product as exact as subtraction? Looked at where looking costs nothing."""
-    if torch.compiler.is_compiling() or comparison.keys.device.type != "cpu":
+    if not may_look(comparison.keys):
         return False
     if comparison.dtype in (torch.bfloat16, torch.float16):
         return True  # computed in float32, against plain code in half that
     with torch.no_grad():
-        dot = comparison.as_dot()
+        dot = _as_dot(comparison, request)
         near = dot.keys[..., -1].amin() * -2  # the largest ‖k‖²
         reach = dot.queries[..., :-1].square().sum(-1).amax()
         return bool(near.maximum(reach) * comparison.precision.amax() <= SPREAD)

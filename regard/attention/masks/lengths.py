@@ -8,6 +8,7 @@ from torch import Tensor
 
 from regard.attention.axes import Allowed, Count
 from regard.attention.errors import MaskError
+from regard.attention.looking import may_look
 from regard.attention.masks.base import Mask, Rewired, batch_fits, on_device
 from regard.attention.masks.pairs import Pairs
 from regard.attention.records import record
@@ -35,7 +36,7 @@ class Lengths(Mask):
                 f"lengths are {lengths.dtype}; they count keys. Pass whole numbers, "
                 "and a boolean mask as masks.Dense(mask[..., None, :])."
             )
-        if not torch.compiler.is_compiling() and lengths.numel() and int(lengths.min()) < 0:
+        if may_look(lengths) and lengths.numel() and int(lengths.min()) < 0:
             raise MaskError(f"lengths go down to {int(lengths.min())}; a length is 0 or more.")
         self.limits = lengths[..., None, None]
 
@@ -54,8 +55,8 @@ class Lengths(Mask):
         on_device("lengths", self.limits, device)
         hint = f"Lengths needs one length for each item: shape {shape[:-2]}, 1 where they share it."
         batch_fits("lengths", self.limits, shape, hint)
-        if torch.compiler.is_compiling() or device.type != "cpu" or not self.limits.numel():
-            return  # looking at a value would break the graph, or wait for the device
+        if not may_look(self.limits) or not self.limits.numel():
+            return
         if (longest := int(self.limits.max())) > shape[-1]:
             raise MaskError(
                 f"lengths go up to {longest} but there are {shape[-1]} keys. "
