@@ -9,6 +9,8 @@ import pytest
 import tests.checker  # noqa: F401  # the hook finds it by name
 
 os.environ.setdefault("KERAS_BACKEND", "torch")
+# Plain bfloat16 code is a yardstick here. Some virtual machines advertise AMX and die of it.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 jaxtyping.install_import_hook("regard", "tests.checker.check")
 
 

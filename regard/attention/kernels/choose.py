@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 from torch import Tensor
 
 from regard.attention.axes import Context, Prepared, Weights
-from regard.attention.errors import KernelError
+from regard.attention.errors import KernelError, shown
 from regard.attention.kernels.comparison import Comparison
 from regard.attention.kernels.reference import Reference
 from regard.attention.kernels.request import Request
@@ -42,7 +42,7 @@ KERNELS: tuple[Kernel, ...] = (Sdpa(), Reference())
 
 
 class _Told(threading.local):
-    """The kernels that `using` names, in this thread. (torch.compile cannot see a ContextVar.)"""
+    """The kernels that `using` names, in this thread; torch.compile cannot see a ContextVar."""
 
     only: tuple[Kernel, ...] = ()
 
@@ -60,6 +60,12 @@ def using(*kernels: Kernel) -> Iterator[None]:
     ...     attend(torch.zeros(3, 4), torch.zeros(5, 4), torch.ones(5, 2)).context.shape
     torch.Size([3, 2])
     """
+    for kernel in kernels or (None,):
+        if isinstance(kernel, type) or not isinstance(kernel, Kernel):
+            raise KernelError(
+                f"using(…) was given {shown(kernel) if kernels else 'nothing'}. "
+                "Pass at least one kernel, each an object: using(kernels.Reference())."
+            )
     before, _told.only = _told.only, kernels
     try:
         yield

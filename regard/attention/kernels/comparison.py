@@ -151,7 +151,7 @@ class Gauss(Vectors):
 
     @property
     def width(self) -> int:
-        return self.keys.shape[-1]
+        return distance_width(self.queries)
 
     def as_dot(self, seen: Bool[Tensor, "*#batch #key 1"] | None = None) -> Dot:
         """The same up to a constant for each query, which softmax does not see.
@@ -190,7 +190,7 @@ class Inverse(Vectors):
 
     @property
     def width(self) -> int:
-        return self.keys.shape[-1]
+        return distance_width(self.queries)
 
 
 @record
@@ -231,8 +231,24 @@ def pairwise(queries: Queries) -> Float[Tensor, "*#batch query 1 query_size"]:
 def squared_distances(
     queries: Queries, keys: Float[Tensor, "*#batch key query_size"]
 ) -> Float[Tensor, "*#batch query key"]:
-    """‖q − k‖² by subtraction, pair by pair: exact where q and k are close."""
-    return (pairwise(queries) - wide(keys)[..., None, :, :]).square().sum(-1)
+    """‖q − k‖², exact where q and k are close."""
+    if _subtracts(queries):
+        return (pairwise(queries) - wide(keys)[..., None, :, :]).square().sum(-1)
+    # ‖q‖² + ‖k‖² − 2 q·k cancels where they are close; in float64 it may, there are digits left.
+    # It costs a matmul, where subtraction holds a vector for each pair.
+    queries, keys = queries.double(), keys.double()
+    squares = queries.square().sum(-1)[..., :, None] + keys.square().sum(-1)[..., None, :]
+    return (squares - 2 * matmul(queries, keys.mT)).clamp(min=0).float()
+
+
+def distance_width(queries: Queries) -> int:
+    """How many numbers `squared_distances` holds for a pair."""
+    return queries.shape[-1] if _subtracts(queries) else 4
+
+
+def _subtracts(queries: Queries) -> bool:
+    """float64 has nothing wider, and on most accelerators it is slow."""
+    return queries.dtype == torch.float64 or queries.device.type != "cpu"
 
 
 def take(tensor: Tensor | None, index: Tensor, rows: int) -> Tensor | None:

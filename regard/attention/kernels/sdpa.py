@@ -4,8 +4,6 @@ Softmax over a dot product is what every fast kernel of today computes. Dot, sca
 cosine and location scores are dot products already; a Gaussian is one with one more dimension.
 """
 
-from typing import Any
-
 import torch
 from jaxtyping import Bool
 from torch import Tensor
@@ -13,7 +11,8 @@ from torch.nn import functional
 
 from regard.attention.axes import Allowed, Bias, Context, Weights
 from regard.attention.kernels.comparison import Dot, Gauss
-from regard.attention.kernels.numbers import softmax, wide
+from regard.attention.kernels.fused import fused_attention
+from regard.attention.kernels.numbers import wide
 from regard.attention.kernels.request import Request
 from regard.attention.kernels.rule import Soft
 from regard.attention.looking import in_transform, may_look
@@ -25,8 +24,12 @@ READS = 64
 TRAINS = 384
 """From so many keys on, so is a read with one."""
 
-SPREAD = 16.0
-"""Up to which squared distance from the keys' mean, in σ², a Gaussian is exact as a dot product."""
+LOUDEST = 512.0
+"""Up to which score the fused backward, which starts from sums of exponentials, keeps its digits."""
+
+SPREAD, DIMENSIONS = 4.0, 32
+"""A Gaussian is exact as a dot product if its points lie within so many σ² of the keys' mean, in
+so many dimensions: its terms cancel more, the farther off they are and the fewer."""
 
 
 class Sdpa:
@@ -49,8 +52,15 @@ class Sdpa:
             reasons.append("inside vmap or another torch.func transform")
         if isinstance(comparison, Gauss) and not reasons and not _close(comparison, request):
             reasons.append(
-                "queries and keys lie too far apart, in sigmas, to be exact as a dot product"
+                "as a dot product this Gaussian would lose digits: few dimensions, or points far apart"
             )
+        if (
+            isinstance(comparison, Dot)
+            and not reasons
+            and request.wants_gradient
+            and _loud(comparison)
+        ):
+            reasons.append(f"scores above {LOUDEST:g} would lose digits in the gradient")
         return reasons
 
     def prefers(self, request: Request) -> bool:
@@ -65,18 +75,26 @@ class Sdpa:
         dot = _as_dot(comparison, request) if isinstance(comparison, Gauss) else comparison
         assert isinstance(dot, Dot)
         assert isinstance(request.rule, Soft)
-        queries, shape = dot.queries, comparison.shape
-        if dot.factor is not None:
-            queries = (wide(queries) * wide(dot.factor)).to(queries.dtype)
+        shape, dtype = comparison.shape, _dtype(dot)
         square = shape[-1] == shape[-2]
         causal = square and dot.bias is None and isinstance(request.view.mask, Causal)
         allowed, empty = (None, None) if causal else _opened(request)
-        scale = dot.scale / request.rule.temperature
-        bias = _joined(dot.bias, allowed, request.rule.temperature, queries.dtype)
-        values = request.values.to(queries.dtype)
-        context = _read(queries, dot.keys, values, bias, causal=causal, scale=scale)
+        # Scaled before, not inside: torch's backward loses digits by a scale that is no power of 2.
+        queries = (dot.scaled_queries() / request.rule.temperature).to(dtype)
+        bias = _joined(dot.bias, allowed, request.rule.temperature, dtype)
+        context = _read(queries, dot.keys.to(dtype), request.values.to(dtype), bias, causal=causal)
         context = context if empty is None else context.masked_fill(empty, 0.0)
         return context.to(request.values.dtype), None
+
+
+def _dtype(dot: Dot) -> torch.dtype:
+    """In which precision to ask: on a CPU never in less than float32.
+
+    Half precision saves little there, costs digits, and kills the process on machines that
+    advertise matrix units they do not have.
+    """
+    at_least = torch.float32 if dot.keys.device.type == "cpu" else dot.keys.dtype
+    return torch.promote_types(dot.keys.dtype, at_least)
 
 
 def _opened(request: Request) -> tuple[Allowed | None, Bool[Tensor, "*#batch #query 1"] | None]:
@@ -104,13 +122,7 @@ def _joined(
 
 
 def _read(
-    queries: Tensor,
-    keys: Tensor,
-    values: Tensor,
-    bias: Tensor | None,
-    *,
-    causal: bool,
-    scale: float,
+    queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None, *, causal: bool
 ) -> Context:
     """Bring the tensors into the one form that torch is fast in, read, and bring them back.
 
@@ -120,9 +132,7 @@ def _read(
         bias = bias.reshape(*[1] * (queries.ndim - bias.ndim), *bias.shape)
     value_size = values.shape[-1]
     size = max(value_size, queries.shape[-1])
-    queries, keys, values = (
-        functional.pad(t, (0, size - t.shape[-1])) for t in (queries, keys, values)
-    )
+    queries, keys, values = (_padded(t, size) for t in (queries, keys, values))
     shared = _shared_axes(queries, keys, values, bias) if not causal else []
     own = [axis for axis in range(queries.ndim - 2) if axis not in shared]
     # Shared axes become rows: the keys are not copied for each beam, or for each head of a group.
@@ -140,7 +150,7 @@ def _read(
         _two_batch_axes(t.expand(*batch, *t.shape[-2:]), batch) for t in (queries, keys, values)
     ]
     bias = None if bias is None else _two_batch_axes(bias, batch)
-    context = _attend(four[0], four[1], four[2], bias, causal, scale)
+    context = fused_attention(four[0], four[1], four[2], bias, causal)
     context = context.reshape(*batch, *row_sizes, size).movedim(rows, shared)
     return context[..., :value_size]
 
@@ -166,69 +176,19 @@ def _two_batch_axes(tensor: Tensor, batch: torch.Size) -> Tensor:
     return tensor.flatten(0, -4)
 
 
-def _attend(
-    queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None, causal: bool, scale: float
-) -> Tensor:
-    wants_gradient = any(t.requires_grad for t in (queries, keys, values))
-    if torch.is_grad_enabled() and wants_gradient and not torch.compiler.is_compiling():
-        context: Tensor = _TwiceDifferentiable.apply(queries, keys, values, bias, causal, scale)  # type: ignore[no-untyped-call]
-        return context
-    return _fused(queries, keys, values, bias, causal, scale)
+def _padded(tensor: Tensor, size: int) -> Tensor:
+    missing = size - tensor.shape[-1]
+    return functional.pad(tensor, (0, missing)) if missing else tensor
 
 
-def _fused(
-    queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None, causal: bool, scale: float
-) -> Tensor:
-    return functional.scaled_dot_product_attention(
-        queries, keys, values, attn_mask=bias, is_causal=causal, scale=scale
-    )
-
-
-def _plain(
-    queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None, causal: bool, scale: float
-) -> Tensor:
-    allowed = bias if bias is not None and bias.dtype == torch.bool else None
-    if causal:
-        allowed = Causal().dense(queries.shape[-2], keys.shape[-2], queries.device)
-    scores = wide(queries) @ wide(keys).mT * scale
-    scores = scores if bias is None or allowed is not None else scores + bias
-    return (softmax(scores, allowed) @ wide(values)).to(values.dtype)
-
-
-class _TwiceDifferentiable(torch.autograd.Function):
-    """The fused kernel, whose own backward cannot be differentiated again on a CPU.
-
-    Its backward is the fused one; asked for a gradient that itself has a gradient, it takes the
-    plain formula instead.
-    """
-
-    @staticmethod
-    def forward(
-        ctx: Any, queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None,
-        causal: bool, scale: float,
-    ) -> Tensor:  # fmt: skip
-        ctx.save_for_backward(queries, keys, values)
-        ctx.options = (bias, causal, scale)
-        with torch.enable_grad():
-            wanted = ctx.needs_input_grad
-            ctx.leaves = [
-                t.detach().requires_grad_(needed)
-                for t, needed in zip((queries, keys, values), wanted, strict=False)
-            ]
-            ctx.inner = _fused(*ctx.leaves, *ctx.options)
-        return ctx.inner.detach()
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        wanted = ctx.needs_input_grad[:3]
-        again = torch.is_grad_enabled()
-        inputs = ctx.saved_tensors if again else ctx.leaves
-        inner = _plain(*inputs, *ctx.options) if again else ctx.inner
-        sources = [t for t, needed in zip(inputs, wanted, strict=True) if needed]
-        found = iter(
-            torch.autograd.grad(inner, sources, gradients, retain_graph=True, create_graph=again)
-        )
-        return (*(next(found) if needed else None for needed in wanted), None, None, None)
+def _loud(dot: Dot) -> bool:
+    """May a score be so large that softmax is all but hard? By the lengths of the vectors."""
+    if not may_look(dot.keys):
+        return False
+    with torch.no_grad():
+        lengths = [wide(t).norm(dim=-1).amax() for t in (dot.queries, dot.keys)]
+        factor = 1.0 if dot.factor is None else wide(dot.factor).abs().amax()
+        return bool(lengths[0] * lengths[1] * factor * dot.scale > LOUDEST)
 
 
 def _as_dot(comparison: Gauss, request: Request) -> Dot:
@@ -243,6 +203,8 @@ def _close(comparison: Gauss, request: Request) -> bool:
         return False
     if comparison.dtype in (torch.bfloat16, torch.float16):
         return True  # computed in float32, against plain code in half that
+    if comparison.keys.shape[-1] < DIMENSIONS:
+        return False
     with torch.no_grad():
         dot = _as_dot(comparison, request)
         near = dot.keys[..., -1].amin() * -2  # the largest ‖k‖²
