@@ -11,12 +11,16 @@ import tests.checker  # noqa: F401  # the hook finds it by name
 os.environ.setdefault("KERAS_BACKEND", "torch")
 # Plain bfloat16 code is a yardstick here. Some virtual machines advertise AMX and die of it.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
-jaxtyping.install_import_hook("regard", "tests.checker.check")
+if os.environ.get("REGARD_SHAPES") == "off":
+    collect_ignore: list[str] = []
+else:
+    jaxtyping.install_import_hook("regard", "tests.checker.check")
+    collect_ignore = ["tests/compiled"]  # torch.compile cannot look through the checks
 
 
 @pytest.fixture
 def unchecked() -> Iterator[None]:
-    """Switch the checks off, for what must see the plain functions: torch.compile."""
+    """Switch the checks off, for what calls a function thousands of times."""
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)

@@ -7,10 +7,10 @@ from torch import Tensor, nn
 
 from regard.attention import memory as memories
 from regard.attention.axes import Trace
-from regard.attention.errors import ForeignMemoryError, OptionError
-from regard.attention.fingerprint import fingerprint
+from regard.attention.errors import DtypeError, ForeignMemoryError, OptionError, shown
+from regard.attention.fingerprint import fingerprint, moves
 from regard.attention.guard import clean_queries
-from regard.attention.inputs import as_mask, check_bias, check_queries
+from regard.attention.inputs import as_mask, as_queries, check_bias, fitting_bias, settled
 from regard.attention.kernels import Request, View, answer
 from regard.attention.kernels.autocast import off
 from regard.attention.kernels.comparison import take
@@ -21,7 +21,7 @@ from regard.attention.reading import Part, Reading
 from regard.attention.scores import ScaledDot, Score, as_score
 from regard.attention.scores.function import Function
 from regard.attention.selection import Selection, Softmax
-from regard.attention.state import LooksBack, State
+from regard.attention.state import LooksBack, State, check_state, remembering
 
 
 def attend(
@@ -77,6 +77,8 @@ class Attention(nn.Module):
         select: How much of each is read; `Softmax()` unless given.
     """
 
+    axes = 0  # of heads
+
     def __init__(
         self, score: Score | Function | None = None, select: Selection | None = None
     ) -> None:
@@ -106,8 +108,7 @@ class Attention(nn.Module):
         # A mask may still come with the read, so what is not finite is always set aside.
         keys, values, faulty = memories.admit(keys, values, guarded=True)
         memory = memories.build(self.score, keys, values, mask, faulty)
-        memory.owner = self
-        return memory
+        return memories.owned_by(self, memory)
 
     def read(
         self,
@@ -127,6 +128,10 @@ class Attention(nn.Module):
     def fingerprint(self) -> str:
         """A hash of the score with its parameters, on which prepared keys depend."""
         return fingerprint(self.score)
+
+    def moves(self) -> int:
+        """How often the score's parameters have been changed in place."""
+        return moves(self.score)
 
 
 @runtime_checkable
@@ -159,19 +164,24 @@ def read(
 ) -> Reading:
     """The recipe from the queries on: check, guard, compare, select, answer."""
     axes = 0 if heads is None else heads.axes
-    queries, bare = (queries[None], True) if queries.ndim == 1 else (queries, False)
-    if torch.is_autocast_enabled(queries.device.type) and queries.is_floating_point():
-        queries = queries.to(memory.values.dtype)
-    shape = _shape(queries, memory, axes)
+    batch = memory.batch[: len(memory.batch) - axes]
+    queries, bare = as_queries(queries, memory.values, batch)
+    batch = tuple(torch.broadcast_shapes(queries.shape[:-2], batch))
+    shape = (*batch, queries.shape[-2], len(memory))  # as people see it: without heads
     mask = _one_mask(memory, mask, shape, axes)
     if bias is not None:
-        bias = heads.spread_bias(bias, shape) if heads else checked_bias(bias, shape, queries)
+        check_bias(bias, queries)
+        bias = settled(heads.spread_bias(bias, shape) if heads else fitting_bias(bias, shape))
     view = View(Pairs(shape[-2], shape[-1], queries.device), mask)
     if mask is not None:
         queries = clean_queries(queries, lambda: over_heads(view.visible() > 0, axes))
-    asking = heads.spread(queries) if heads else queries
+    asking = heads.spread(queries) if heads else settled(queries)
     batch = tuple(torch.broadcast_shapes(asking.shape[:-2], memory.batch))
-    state = _started(score, select, memory, (*batch, *shape[-2:])) if state is None else state
+    whole = (*batch, *shape[-2:])
+    if state is None:
+        state = _started(score, select, memory, whole)
+    else:
+        check_state(state, remembering(score, select), whole, queries.device)
     view = View(view.pairs, mask, batch, state.step)
     context, parts, state = _ask(score, select, asking, memory, view, bias, state)
     context = heads.gather(context) if heads else context
@@ -185,6 +195,11 @@ def read(
 
 def owned(memory: Memory, owner: object) -> None:
     """Raise unless the memory was prepared by this very attention."""
+    if not isinstance(memory, Memory):
+        raise DtypeError(
+            f"{shown(memory)} is not a memory. Prepare one, memory = attention.prepare(keys, "
+            "values), and read it: attention.read(queries, memory)."
+        )
     if memory.owner is not owner:
         raise ForeignMemoryError(
             "this memory was prepared by another attention, whose parameters are in its keys. "
@@ -197,42 +212,27 @@ def as_selection(select: Selection) -> Selection:
     if isinstance(select, Selection):
         return select
     raise OptionError(
-        f"{select!r} is not a selection. Pass an object of regard.selection, such as "
+        f"{shown(select)} is not a selection. Pass an object of regard.selection, such as "
         "selection.Softmax() or selection.Sparsemax()."
     )
 
 
-def checked_bias(bias: Tensor, shape: tuple[int, ...], queries: Tensor) -> Tensor:
-    """The bias, if it fits."""
-    check_bias(bias, shape, queries.device)
-    return bias
-
-
-def _shape(queries: Tensor, memory: Memory, axes: int) -> tuple[int, ...]:
-    """`(*batch, query, key)`, as people see it: without heads."""
-    batch = memory.batch[: len(memory.batch) - axes]
-    check_queries(queries, memory.values, batch)
-    batch = tuple(torch.broadcast_shapes(queries.shape[:-2], batch))
-    return (*batch, queries.shape[-2], len(memory))
-
-
 def _one_mask(memory: Memory, mask: Mask | None, shape: tuple[int, ...], axes: int) -> Mask | None:
     """The memory's mask and the read's, checked, as one."""
-    device = memory.values.device
-    if memory.mask is not None:
-        memory.mask.check((*shape[:-2], *[1] * axes, *shape[-2:]), device)
-    if mask is None:
-        return memory.mask
-    mask.check(shape, device)
-    mask = mask.heads(axes) if axes else mask
-    return mask if memory.mask is None else memory.mask & mask
+    own, device = memory.mask, memory.values.device
+    if own is not None:
+        own.check(shape, device)
+    if mask is not None:
+        mask.check(shape, device)
+        own = mask if own is None else own & mask
+    return own.heads(axes) if axes and own is not None else own
 
 
 def _started(score: Score, select: Selection, memory: Memory, shape: tuple[int, ...]) -> State:
     def trace(part: Score | Selection) -> Trace:
         return part.start(memory.prepared, shape) if isinstance(part, LooksBack) else {}
 
-    return State(trace(score), trace(select))
+    return State(trace(score), trace(select), of=remembering(score, select))
 
 
 def _ask(
@@ -275,4 +275,4 @@ def _step(
 
     step = state.step + queries.shape[-2]
     traces = next_trace(score, state.score), next_trace(select, state.selection)
-    return context, part, State(traces[0], traces[1], step)
+    return context, part, State(traces[0], traces[1], step, state.of)

@@ -2,16 +2,19 @@
 
     RegardError (ValueError)
     ├── ShapeError      sizes, lengths or numbers of axes that do not fit together
-    ├── DtypeError      a dtype that cannot be used here, or several that were mixed
+    ├── DtypeError      a dtype or type that cannot be used here, or several that were mixed
     ├── DeviceError     tensors on different devices
     ├── MaskError       a mask that is none, or that does not fit
     ├── OptionError     an option of a mechanism outside its range
     ├── ForeignMemoryError  a memory read by another attention than prepared it
+    ├── StateError      a state that another mechanism, batch or memory handed on
     ├── MemoryFileError  a file that holds no memory that can be read
     └── KernelError     every kernel allowed refuses the request, with its reasons
 
 Each message says what was given, what was needed and what to do, from the real values.
 """
+
+import reprlib
 
 
 class RegardError(ValueError):
@@ -23,7 +26,7 @@ class ShapeError(RegardError):
 
 
 class DtypeError(RegardError):
-    """A dtype cannot be used here, or several were mixed."""
+    """A dtype or a type cannot be used here, or several were mixed."""
 
 
 class DeviceError(RegardError):
@@ -42,9 +45,22 @@ class ForeignMemoryError(RegardError):
     """A memory is read by another attention than the one that prepared it."""
 
 
+class StateError(RegardError):
+    """A state was handed on by another mechanism, batch or memory than it is given to."""
+
+
 class MemoryFileError(RegardError):
     """A file holds no memory that can be read."""
 
 
 class KernelError(RegardError):
     """No kernel that is allowed here takes the request."""
+
+
+def shown(given: object) -> str:
+    """What was given, in a few words."""
+    if name := getattr(given, "__name__", ""):
+        return f"the {'class' if isinstance(given, type) else 'function'} {name}"
+    if shape := getattr(given, "shape", ()):
+        return f"a {type(given).__name__} of shape {tuple(shape)}"
+    return " ".join(reprlib.repr(given).split())

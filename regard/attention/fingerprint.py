@@ -6,12 +6,21 @@ import torch
 from torch import nn
 
 
-def fingerprint(*modules: nn.Module) -> str:
+def fingerprint(*modules: nn.Module, note: str = "") -> str:
     """The same for modules that compute the same; another as soon as a parameter moves."""
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(note.encode())
     for module in modules:
         digest.update(repr(module).encode())
         for name, tensor in sorted(module.state_dict().items()):
             digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
-            digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
+            flat = tensor.detach().cpu().reshape(-1).contiguous()
+            digest.update(flat.view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
+
+
+def moves(*modules: nn.Module) -> int:
+    """How often the parameters have been changed in place: more after each optimiser's step."""
+    if torch.compiler.is_compiling():
+        return -1
+    learned = (parameter for module in modules for parameter in module.parameters())
+    return sum(parameter._version for parameter in learned if not parameter.is_inference())

@@ -6,13 +6,14 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention import memory as memories
-from regard.attention.attend import Attention, checked_bias, owned, read
-from regard.attention.errors import OptionError
-from regard.attention.fingerprint import fingerprint
-from regard.attention.inputs import as_mask
+from regard.attention.attend import Attention, owned, read
+from regard.attention.errors import OptionError, shown
+from regard.attention.fingerprint import fingerprint, moves
+from regard.attention.inputs import as_mask, fitting_bias
 from regard.attention.masks import Mask
 from regard.attention.memory import Memory
-from regard.attention.parameters import size_given
+from regard.attention.options import whole
+from regard.attention.parameters import same_kind, size_given
 from regard.attention.reading import Reading
 from regard.attention.scores import FromFunction
 from regard.attention.state import State
@@ -59,18 +60,29 @@ class MultiHead(nn.Module):
     ) -> None:
         super().__init__()
         key_heads = heads if key_heads is None else key_heads
-        if heads < 1 or key_heads < 1 or heads % key_heads:
+        value_size = key_size if value_size is None else value_size
+        out_size = query_size if out_size is None else out_size
+        sizes = {"heads": heads, "key_heads": key_heads, "query_size": query_size,
+                 "key_size": key_size, "head_size": head_size, "value_size": value_size,
+                 "out_size": out_size}  # fmt: skip
+        for name, size in sizes.items():
+            whole(name, size, 1)
+        if heads % key_heads:
             raise OptionError(
                 f"{heads} heads cannot share {key_heads} heads of keys in equal groups. "
                 "Give a key_heads that divides heads."
             )
         self.heads, self.key_heads, self.head_size = heads, key_heads, head_size
         self.axes = 1 if heads == key_heads else 2
-        value_size = key_size if value_size is None else value_size
         self.query = nn.Linear(query_size, heads * head_size, bias)
         self.key = nn.Linear(key_size, key_heads * head_size, bias)
         self.value = nn.Linear(value_size, key_heads * head_size, bias)
-        self.out = nn.Linear(heads * head_size, query_size if out_size is None else out_size, bias)
+        self.out = nn.Linear(heads * head_size, out_size, bias)
+        if isinstance(make, nn.Module) or not callable(make):
+            raise OptionError(
+                f"make is {shown(make)}. Give what builds the attention of one head: "
+                "lambda: Attention(…), or the class Attention itself."
+            )
         self.attention = _stacked([make() for _ in range(key_heads)], grouped=self.axes == 2)
 
     def forward(
@@ -110,11 +122,16 @@ class MultiHead(nn.Module):
 
     def fingerprint(self) -> str:
         """A hash of the score and of the projections, on which prepared keys depend."""
-        return fingerprint(self.key, self.value, self.attention.score)
+        sizes = f"{self.heads} heads on {self.key_heads} of size {self.head_size}"
+        return fingerprint(self.key, self.value, self.attention.score, note=sizes)
+
+    def moves(self) -> int:
+        """How often these parameters have been changed in place."""
+        return moves(self.key, self.value, self.attention.score)
 
     def spread(self, queries: Tensor) -> Tensor:
         """`(*batch, query, size)` to `(*batch, *heads, query, head_size)`."""
-        size_given("MultiHead", "queries", queries.shape[-1], self.query.in_features)
+        _check_fits(self.query, "queries", queries)
         groups = [self.heads] if self.axes == 1 else [self.key_heads, self.heads // self.key_heads]
         split = self.query(queries).unflatten(-1, [*groups, self.head_size])
         return split.movedim(-2 - self.axes, -2)
@@ -126,26 +143,24 @@ class MultiHead(nn.Module):
 
     def spread_bias(self, bias: Tensor, shape: tuple[int, ...]) -> Tensor:
         """A bias for all heads, or for each, with the axes of heads."""
-        if bias.ndim == len(shape):
-            return checked_bias(bias, shape, bias).unflatten(-2, [*[1] * self.axes, bias.shape[-2]])
-        bias = checked_bias(bias, (*shape[:-2], self.heads, *shape[-2:]), bias)
+        if bias.ndim != len(shape) + 1:
+            return fitting_bias(bias, shape).unflatten(-2, [*[1] * self.axes, bias.shape[-2]])
+        bias = fitting_bias(bias, (*shape[:-2], self.heads, *shape[-2:]))
         if self.axes == 1 or bias.shape[-3] == 1:
             return bias if self.axes == 1 else bias.unsqueeze(-3)
         return bias.unflatten(-3, [self.key_heads, self.heads // self.key_heads])
 
     def _memory(self, keys: Tensor, values: Tensor, mask: Mask | None, *, guarded: bool) -> Memory:
         keys, values, faulty = memories.admit(keys, values, guarded=guarded)
-        size_given("MultiHead", "keys", keys.shape[-1], self.key.in_features)
-        size_given("MultiHead", "values", values.shape[-1], self.value.in_features)
+        _check_fits(self.key, "keys", keys)
+        _check_fits(self.value, "values", values)
         keys, values = self._split(self.key(keys)), self._split(self.value(values))
-        mask = None if mask is None else mask.heads(self.axes)
         first, second = (
             None if t is None else t[(..., *[None] * self.axes, slice(None), slice(None))]
             for t in faulty
         )
         memory = memories.build(self.attention.score, keys, values, mask, (first, second))
-        memory.owner = self
-        return memory
+        return memories.owned_by(self, memory)
 
     def _split(self, projected: Tensor) -> Tensor:
         split = projected.unflatten(-1, [self.key_heads, self.head_size]).transpose(-2, -3)
@@ -159,6 +174,12 @@ class MultiHead(nn.Module):
         return read(score, select, queries, memory, state=state, mask=mask, bias=bias, heads=self)
 
 
+def _check_fits(linear: nn.Linear, name: str, tensor: Tensor) -> None:
+    size_given("MultiHead", name, tensor.shape[-1], linear.in_features)
+    if isinstance(linear.weight, Tensor):  # where it was not quantised
+        same_kind(tensor, linear.weight)
+
+
 def _stacked(attentions: list[Attention], *, grouped: bool) -> Attention:
     """One attention whose parameters are those of all, stacked before their two axes.
 
@@ -167,10 +188,14 @@ def _stacked(attentions: list[Attention], *, grouped: bool) -> Attention:
     first = attentions[0]
     for attention in attentions:
         _check_stackable(attention)
-    if len({id(attention) for attention in attentions}) < len(attentions) and list(
-        first.parameters()
-    ):
-        raise OptionError("make returned the same attention twice. Build a new one at each call.")
+    parameters = [parameter for attention in attentions for parameter in attention.parameters()]
+    if len({id(parameter) for parameter in parameters}) < len(parameters):
+        raise OptionError(
+            "make returned the same parameters twice, so that heads could not differ. "
+            "Build a new score and selection at each call: lambda: Attention(scores.Additive(…))."
+        )
+    for attention in attentions:
+        _check_alike(attention, first)
     for name, _ in list(first.named_parameters()):
         stacked = torch.stack([attention.get_parameter(name).detach() for attention in attentions])
         path, _, own = name.rpartition(".")
@@ -178,6 +203,22 @@ def _stacked(attentions: list[Attention], *, grouped: bool) -> Attention:
             first.get_submodule(path), own, nn.Parameter(stacked[:, None] if grouped else stacked)
         )
     return first
+
+
+def _check_alike(attention: Attention, first: Attention) -> None:
+    """Raise unless two heads differ in the values of their parameters alone."""
+
+    def kind(module: nn.Module) -> str:
+        """What it is: by its parameters' shapes or, having none, by its options."""
+        shapes = [f"{name} {tuple(p.shape)}" for name, p in module.named_parameters(recurse=False)]
+        return f"{type(module).__name__}({', '.join(shapes) or module.extra_repr()})"
+
+    for one, other in zip(map(kind, first.modules()), map(kind, attention.modules()), strict=False):
+        if one != other:
+            raise OptionError(
+                f"make built {one} for one head and {other} for another. "
+                "Build the same mechanism, with the same options, for each."
+            )
 
 
 def _check_stackable(attention: Attention) -> None:

@@ -1,17 +1,26 @@
 """What may come in: shapes, dtypes and devices are checked here, and nowhere else."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 
 import torch
+from jaxtyping import Int
 from torch import Tensor
+from torch.nn import Parameter
 
-from regard.attention.errors import DeviceError, DtypeError, MaskError, ShapeError
+from regard.attention.errors import DeviceError, DtypeError, MaskError, ShapeError, shown
+from regard.attention.looking import may_look
 from regard.attention.masks import Dense, Mask
+
+FLOATS = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
+"""What attention is computed on; torch has no arithmetic for narrower floats."""
 
 
 def check_pairs(keys: Tensor, values: Tensor) -> None:
     """Raise unless each key has its value."""
-    _floats({"keys": keys, "values": values})
+    check_floats("keys", keys)
+    check_floats("values", values)
+    _same_device("keys", keys, "values", values)
+    _same_dtype("keys", keys, "values", values)
     for name, tensor in (("keys", keys), ("values", values)):
         if tensor.ndim < 2:
             raise ShapeError(
@@ -19,7 +28,7 @@ def check_pairs(keys: Tensor, values: Tensor) -> None:
                 f"Add the axis of the keys: {name}[None, :] for one key."
             )
     shapes = f"keys {tuple(keys.shape)}, values {tuple(values.shape)}"
-    if keys.ndim != values.ndim or not _broadcast(keys.shape[:-2], values.shape[:-2]):
+    if keys.ndim != values.ndim or not broadcasts(keys.shape[:-2], values.shape[:-2]):
         raise ShapeError(
             f"keys and values have different batch axes ({shapes}). "
             "Give both the same, or 1 where one serves all."
@@ -32,9 +41,31 @@ def check_pairs(keys: Tensor, values: Tensor) -> None:
         )
 
 
-def check_queries(queries: Tensor, values: Tensor, batch: tuple[int, ...]) -> None:
-    """Raise unless the queries fit a memory with these values and this batch."""
-    _floats({"queries": queries, "the memory": values})
+def check_added(keys: Tensor, values: Tensor, old: Tensor) -> None:
+    """Raise unless new pairs fit a memory with these old values."""
+    check_pairs(keys, values)
+    _same_device("the new pairs", values, "the memory", old)
+    if not torch.is_autocast_enabled(values.device.type):
+        _same_dtype("the new pairs", values, "the memory", old)
+
+
+def as_queries(queries: Tensor, values: Tensor, batch: tuple[int, ...]) -> tuple[Tensor, bool]:
+    """The queries as a sequence, for a memory with these values and this batch; was it one vector?
+
+    Raise unless they fit.
+    """
+    check_floats("queries", queries)
+    _same_device("queries", queries, "keys and values", values)
+    bare = queries.ndim == 1 and not batch
+    queries = queries[None] if bare else queries
+    if torch.is_autocast_enabled(queries.device.type):
+        queries = queries.to(values.dtype)
+    _same_dtype("queries", queries, "keys and values", values)
+    _check_batch(queries, batch)
+    return queries, bare
+
+
+def _check_batch(queries: Tensor, batch: tuple[int, ...]) -> None:
     rank = len(batch) + 2
     given = tuple(queries.shape)
     if queries.ndim == rank - 1:
@@ -48,28 +79,35 @@ def check_queries(queries: Tensor, values: Tensor, batch: tuple[int, ...]) -> No
             f"queries have {queries.ndim} axes, {given}, but the keys have {rank}. "
             f"Give queries of shape {_open((*batch, 'query'))}, 1 where one serves all."
         )
-    if not _broadcast(queries.shape[:-2], batch):
+    if not broadcasts(queries.shape[:-2], batch):
         raise ShapeError(
             f"queries are for a batch of {tuple(queries.shape[:-2])} but the keys for {batch}. "
             "Give both the same batch, or 1 where one serves all."
         )
 
 
-def check_bias(bias: Tensor, shape: tuple[int, ...], device: torch.device) -> None:
-    """Raise unless the bias fits `(*batch, query, key)`."""
-    if not bias.dtype.is_floating_point:
+def check_bias(bias: Tensor, queries: Tensor) -> None:
+    """Raise unless the bias can be added to scores of these queries."""
+    if not isinstance(bias, Tensor) or bias.dtype not in FLOATS:
+        given = bias.dtype if isinstance(bias, Tensor) else shown(bias)
         raise DtypeError(
-            f"bias is {bias.dtype}; it is added to the scores. "
-            "Pass floats, and what may be read as mask=…, a boolean."
+            f"bias is {given}; it is added to the scores. "
+            "Pass a tensor of floats, and what may be read as mask=…, a mask or booleans."
         )
-    if bias.device != device:
-        raise DeviceError(f"bias is on {bias.device}, the queries on {device}. Move one of them.")
+    _same_device("biases", bias, "queries", queries)
+    if bias.dtype == torch.float64:
+        _same_dtype("biases", bias, "queries", queries)
+
+
+def fitting_bias(bias: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """The bias, if it fits `(*batch, query, key)`."""
     own = tuple(bias.shape)
     if len(own) != len(shape) or any(a not in (1, b) for a, b in zip(own, shape, strict=True)):
         raise ShapeError(
             f"bias has shape {own} but the batch, queries and keys are {tuple(shape)}. "
             "Give it these axes, each of that size, or 1 to serve all."
         )
+    return bias
 
 
 def as_mask(mask: Mask | Tensor | None) -> Mask | None:
@@ -79,9 +117,14 @@ def as_mask(mask: Mask | Tensor | None) -> Mask | None:
     if isinstance(mask, Tensor):
         return Dense(mask)
     raise MaskError(
-        f"{mask!r} is not a mask. Pass a boolean tensor, True = may read, or one of "
+        f"{shown(mask)} is not a mask. Pass a boolean tensor, True = may read, or one of "
         "regard.masks, such as masks.Causal() & masks.Lengths(lengths)."
     )
+
+
+def settled(tensor: Tensor) -> Tensor:
+    """The tensor, a parameter copied: what a reading holds must not follow the optimiser."""
+    return tensor.clone() if isinstance(tensor, Parameter) else tensor
 
 
 def autocast(tensor: Tensor) -> Tensor:
@@ -92,31 +135,86 @@ def autocast(tensor: Tensor) -> Tensor:
     return tensor.to(torch.get_autocast_dtype(kind)) if tensor.is_floating_point() else tensor
 
 
-def _floats(tensors: Mapping[str, Tensor]) -> None:
-    """Raise unless these are tensors of one floating dtype on one device."""
-    for name, tensor in tensors.items():
-        if not isinstance(tensor, Tensor):
-            raise DtypeError(
-                f"{name} are of type {type(tensor).__name__}. Pass a tensor: torch.as_tensor(…)."
-            )
-        if not tensor.is_floating_point():
-            raise DtypeError(
-                f"{name} are {tensor.dtype}; attention is computed on floating-point numbers. "
-                f"Convert them, {name}.float(), or embed them first."
-            )
-    (first, one), (second, other) = tensors.items()
+def as_index(
+    name: str, index: Tensor | Iterable[int], total: int, device: torch.device
+) -> Int[Tensor, " place"]:
+    """Places among so many, counted from the first; booleans, one for each place, say which.
+
+    Raise if they are anything else, or not there.
+    """
+    try:
+        given = torch.as_tensor(index if isinstance(index, Tensor) else list(index))
+    except (TypeError, ValueError, RuntimeError):
+        raise DtypeError(
+            f"{name} are {shown(index)}. Give whole numbers: a list, such as [0, 2], or a tensor."
+        ) from None
+    given = given.to(device) if given.numel() else given.to(device, torch.long)
+    if given.dtype == torch.bool and given.shape == (total,):
+        return given.nonzero().flatten()
+    if given.is_floating_point() or given.is_complex() or given.dtype == torch.bool:
+        raise DtypeError(
+            f"{name} are {given.dtype} of shape {tuple(given.shape)}. Give whole numbers, such as "
+            f"[0, 2], or one boolean for each of the {total}."
+        )
+    if given.ndim > 1:
+        raise ShapeError(
+            f"{name} have shape {tuple(given.shape)}; they are the same for all items of the "
+            "batch. Give them on one axis, such as [0, 2]."
+        )
+    places = given.reshape(-1).long()
+    outside = (places < -total) | (places >= total)
+    if may_look(places) and outside.any():
+        raise ShapeError(
+            f"{name} {places.tolist()} were given but there are {total}. "
+            f"They go from 0 to {total - 1}, or from the end, from −1."
+        )
+    return places % max(1, total)
+
+
+def check_floats(name: str, tensor: Tensor) -> None:
+    """Raise unless it is a dense tensor of floats that torch computes with."""
+    if not isinstance(tensor, Tensor):
+        raise DtypeError(
+            f"{name} are of type {type(tensor).__name__}. Pass a tensor: torch.as_tensor(…)."
+        )
+    if tensor.dtype not in FLOATS:
+        how = (
+            f"torch.view_as_real({name}).flatten(-2)" if tensor.is_complex() else f"{name}.float()"
+        )
+        raise DtypeError(
+            f"{name} are {tensor.dtype}; attention is computed on floating-point numbers. "
+            f"Convert them, {how}, or embed them first."
+        )
+    if tensor.is_nested:
+        raise DtypeError(
+            f"{name} are nested; attention is computed on dense tensors. Pad them, "
+            f"torch.nested.to_padded_tensor({name}, 0.0), and hide that: masks.Lengths(lengths)."
+        )
+    if tensor.layout != torch.strided:
+        raise DtypeError(
+            f"{name} are {tensor.layout}; attention is computed on dense tensors. "
+            f"Convert them: {name}.to_dense()."
+        )
+
+
+def _same_dtype(first: str, one: Tensor, second: str, other: Tensor) -> None:
     if one.dtype != other.dtype:
         raise DtypeError(
             f"{first} are {one.dtype} but {second} {other.dtype}. "
-            f"Convert one: .to({one.dtype}), or use torch.autocast for both."
+            f"Convert one: .to({other.dtype}), or use torch.autocast for both."
         )
+
+
+def _same_device(first: str, one: Tensor, second: str, other: Tensor) -> None:
     if one.device != other.device:
         raise DeviceError(
-            f"{first} are on {one.device} but {second} on {other.device}. Move one: .to(device)."
+            f"{first} are on {one.device} but {second} on {other.device}. "
+            f"Move one: .to({str(other.device)!r})."
         )
 
 
-def _broadcast(left: torch.Size, right: tuple[int, ...]) -> bool:
+def broadcasts(left: tuple[int, ...], right: tuple[int, ...]) -> bool:
+    """Are batch axes as many, and each as large, or 1 on one side?"""
     return len(left) == len(right) and all(
         a == b or 1 in (a, b) for a, b in zip(left, right, strict=True)
     )

@@ -10,18 +10,29 @@ from torch import Tensor
 
 from regard.attention import kernels
 from regard.attention.axes import Faulty, Prepared, Values
-from regard.attention.errors import ShapeError
+from regard.attention.errors import ForeignMemoryError, ShapeError
 from regard.attention.guard import clean
-from regard.attention.inputs import autocast, check_pairs
+from regard.attention.inputs import (
+    as_index,
+    autocast,
+    broadcasts,
+    check_added,
+    check_pairs,
+    settled,
+)
+from regard.attention.looking import may_look
 from regard.attention.masks import Mask
 from regard.attention.records import changed, mapped, record, static
 from regard.attention.scores.base import Score
-from regard.attention.state import reordered
+from regard.attention.state import check_beams, reordered
 
 
 @runtime_checkable
 class Owner(Protocol):
     """Who prepares memories and reads them: `Attention` or `MultiHead`."""
+
+    axes: int
+    """How many axes of heads its memories have, after the batch."""
 
     def prepare(self, keys: Tensor, values: Tensor, mask: Mask | Tensor | None = None) -> "Memory":
         """A memory of these pairs."""
@@ -31,6 +42,9 @@ class Owner(Protocol):
 
     def fingerprint(self) -> str:
         """What its prepared keys depend on, as a hash."""
+
+    def moves(self) -> int:
+        """How often that has been changed in place."""
 
 
 @record
@@ -55,6 +69,8 @@ class Memory:
     faulty_keys: Faulty | None
     faulty_values: Faulty | None
     owner: Owner | None = static(default=None)
+    moves: int = static(default=0)
+    """How often the owner's parameters had moved when it prepared the keys."""
 
     def __len__(self) -> int:
         return self.values.shape[-2]
@@ -83,15 +99,20 @@ class Memory:
             values: `(*batch, new, value_size)`.
             at: As many places as there are new pairs; all items of the batch have them in common.
         """
+        check_added(keys, values, self.values)
         added = self._owner().prepare(keys, values)
+        _check_alike(self, added)
         new, old = len(added), len(self)
         if at is None:
             order = torch.arange(old + new, device=self.values.device)
             source = torch.where(order < old, order, -1)
         else:
             places = self._places(at)
-            if len(places) != new:
-                raise ShapeError(f"{new} pairs cannot be written at {len(places)} places.")
+            if len(places) != new or (may_look(places) and len(places.unique()) != new):
+                raise ShapeError(
+                    f"{new} pairs cannot be written at the places {places.tolist()}. "
+                    f"Give {new} different places, one for each pair."
+                )
             order = torch.arange(old, device=self.values.device)
             source = order.index_fill(0, places, -1)
             order = order.index_copy(0, places, torch.arange(new, device=order.device) + old)
@@ -116,13 +137,26 @@ class Memory:
         An index `(n,)` chooses along the first batch axis, `(batch, n)` along the second, within
         each item of the first. What all share (size 1) stays shared.
         """
+        check_beams(index)
+        axes = self.values.ndim - 2 - self._owner().axes
+        if index.ndim > axes:
+            raise ShapeError(
+                f"an index of shape {tuple(index.shape)} chooses along batch axis {index.ndim} but "
+                f"this memory's batch is {self.batch[:axes]}. Prepare it with an axis of beams."
+            )
         return mapped(self, lambda tensor: reordered(tensor, index))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write to a safetensors file, with a fingerprint of what prepared the keys."""
         from regard.attention import memory_file  # noqa: PLC0415  # it imports this file
 
-        memory_file.save(self, self._owner().fingerprint(), path)
+        owner = self._owner()
+        if owner.moves() != self.moves:
+            raise ForeignMemoryError(
+                "the parameters have moved since these keys were prepared, so nobody could read "
+                "them again. Prepare the keys anew, then save."
+            )
+        memory_file.save(self, owner.fingerprint(), path)
 
     @classmethod
     def load(cls, path: str | PathLike[str], owner: Owner) -> "Memory":
@@ -132,16 +166,7 @@ class Memory:
         return memory_file.load(path, owner)
 
     def _places(self, index: Tensor | Iterable[int]) -> Int[Tensor, " place"]:
-        given = torch.as_tensor(index if isinstance(index, Tensor) else list(index))
-        places = given.to(self.values.device, torch.long).flatten()
-        if given.dtype.is_floating_point or given.dtype == torch.bool:
-            raise ShapeError(f"places in a memory are whole numbers, not {given.dtype}.")
-        if len(places) and not -len(self) <= int(places.min()) <= int(places.max()) < len(self):
-            raise ShapeError(
-                f"place {int(places.max())} or {int(places.min())} is outside this memory of "
-                f"{len(self)} keys. Places go from 0 to {len(self) - 1}, or from the end, from −1."
-            )
-        return places % max(1, len(self))
+        return as_index("places", index, len(self), self.values.device)
 
     def _become(self, source: "Memory", order: Int[Tensor, " key"], mask: Mask | None) -> None:
         """Take on the pairs of `source` in this order."""
@@ -155,7 +180,9 @@ class Memory:
 
     def _owner(self) -> Owner:
         if self.owner is None:
-            raise ShapeError("this memory has no attention. Make it by Attention(…).prepare(…).")
+            raise ForeignMemoryError(
+                "this memory was prepared by no attention. Make it by Attention(…).prepare(…)."
+            )
         return self.owner
 
 
@@ -168,7 +195,9 @@ def build(
 ) -> Memory:
     """A memory of keys and values that have been admitted."""
     prepared = score.prepare(keys)
-    return Memory(prepared, values, mask, kernels.keep(score.compares, prepared), *faulty)
+    faulty_keys = faulty[0] if score.looks_at_keys else None
+    kept = kernels.keep(score.compares, prepared)
+    return Memory(prepared, values, mask, kept, faulty_keys, faulty[1])
 
 
 def admit(
@@ -176,7 +205,7 @@ def admit(
 ) -> tuple[Tensor, Tensor, tuple[Faulty | None, Faulty | None]]:
     """Check keys and values, cast them, and clean them where something may be hidden."""
     check_pairs(keys, values)
-    keys, values = autocast(keys), autocast(values)
+    keys, values = settled(autocast(keys)), settled(autocast(values))
     if keys.shape[:-2] != values.shape[:-2]:
         keys = keys.expand(
             *torch.broadcast_shapes(keys.shape[:-2], values.shape[:-2]), *keys.shape[-2:]
@@ -186,6 +215,27 @@ def admit(
     keys, faulty_keys = clean(keys)
     values, faulty_values = clean(values)
     return keys, values, (faulty_keys, faulty_values)
+
+
+def owned_by(owner: Owner, memory: Memory) -> Memory:
+    """The memory, with a note of who prepared it."""
+    memory.owner, memory.moves = owner, owner.moves()
+    return memory
+
+
+def _check_alike(old: Memory, new: Memory) -> None:
+    """Raise unless the new pairs are as the old ones, but for their number."""
+    sizes = [(m.prepared["keys"].shape[-1], m.values.shape[-1]) for m in (old, new)]
+    if sizes[0] != sizes[1]:
+        raise ShapeError(
+            f"the new keys and values have sizes {sizes[1]} but the memory's {sizes[0]}. "
+            "Write pairs of the same sizes."
+        )
+    if not broadcasts(old.batch, new.batch):
+        raise ShapeError(
+            f"the new pairs are for a batch of {new.batch} but the memory's is {old.batch}. "
+            "Give them the same batch axes, or 1 where one serves all."
+        )
 
 
 def _joined(left: Memory, right: Memory) -> Memory:

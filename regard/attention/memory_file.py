@@ -11,7 +11,7 @@ import safetensors
 import safetensors.torch
 from torch import Tensor
 
-from regard.attention.errors import ForeignMemoryError, MemoryFileError
+from regard.attention.errors import ForeignMemoryError, MemoryFileError, OptionError, shown
 from regard.attention.masks import Blocks, Causal, Dense, Lengths, Mask, Prefix, Window
 from regard.attention.masks.base import And, Not, Or, Rewired
 from regard.attention.memory import Memory, Owner
@@ -39,36 +39,63 @@ def save(memory: Memory, fingerprint: str, path: str | PathLike[str]) -> None:
     try:
         safetensors.torch.save_file(whole, beside, metadata)
         os.replace(beside, path)
+    except (safetensors.SafetensorError, OSError) as error:
+        raise MemoryFileError(
+            f"{path} cannot be written: {error}. Give a file in a directory that exists."
+        ) from error
     finally:
         beside.unlink(missing_ok=True)
 
 
 def load(path: str | PathLike[str], owner: Owner) -> Memory:
     """Read a memory for `owner`, which must be what prepared it, or equal."""
+    if isinstance(owner, type) or not isinstance(owner, Owner):
+        raise OptionError(
+            f"a memory cannot be loaded for {shown(owner)}. "
+            "Pass the attention that prepared it: Memory.load(path, attention)."
+        )
+    if not Path(path).is_file():
+        raise MemoryFileError(f"there is no file at {path}. Write one first: memory.save(path).")
     try:
         with safetensors.safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except FileNotFoundError:
-        raise MemoryFileError(f"there is no memory at {path}.") from None
     except (safetensors.SafetensorError, OSError) as error:
-        raise MemoryFileError(f"{path} cannot be read as safetensors: {error}.") from error
+        raise MemoryFileError(
+            f"{path} cannot be read as safetensors: {error}. "
+            "It is cut off or of another kind: save the memory again."
+        ) from error
     if metadata.get("format") != FORMAT:
-        raise MemoryFileError(f"{path} is no memory: it was not written by Memory.save.")
+        raise MemoryFileError(
+            f"{path} holds {metadata.get('format', 'other tensors')!r}, not {FORMAT!r}. "
+            "Load what memory.save(path) wrote."
+        )
+    try:
+        return _memory(metadata, tensors, path, owner)
+    except (KeyError, TypeError, json.JSONDecodeError) as error:
+        raise MemoryFileError(f"{path} is damaged: {error!r}. Save the memory again.") from error
+
+
+def _memory(
+    metadata: dict[str, str], tensors: dict[str, Tensor], path: str | PathLike[str], owner: Owner
+) -> Memory:
     if metadata["fingerprint"] != owner.fingerprint():
         raise ForeignMemoryError(
             f"the keys in {path} were prepared by a score with other options or parameters. "
             "Load that attention's state_dict first, or prepare the keys again with this one."
         )
     mask = json.loads(metadata["mask"])
+    prepared = _under("prepared/", tensors)
+    _ = prepared["keys"]  # every memory has them
     return Memory(
-        _under("prepared/", tensors),
+        prepared,
         tensors["values"],
         None if mask is None else _revive(mask, tensors),
         _under("kept/", tensors),
         tensors.get("faulty_keys"),
         tensors.get("faulty_values"),
         owner,
+        owner.moves(),
     )
 
 
@@ -98,8 +125,8 @@ def _describe(mask: Mask, name: str, tensors: dict[str, Tensor]) -> dict[str, An
 def _revive(described: dict[str, Any], tensors: dict[str, Tensor]) -> Mask:
     kind = MASKS[described["kind"]]
     mask: Mask = object.__new__(kind)
-    for name, value in described["fields"].items():
-        setattr(mask, name, _revived(value, tensors))
+    for field in dataclasses.fields(kind):
+        setattr(mask, field.name, _revived(described["fields"][field.name], tensors))
     return mask
 
 

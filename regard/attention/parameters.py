@@ -7,14 +7,16 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from regard.attention.axes import Parameter
-from regard.attention.errors import DtypeError, OptionError, ShapeError
+from regard.attention.errors import DeviceError, DtypeError, OptionError, ShapeError
 from regard.attention.kernels.numbers import matmul
 
 
 def matrix(name: str, out_size: int, in_size: int) -> nn.Parameter:
     """A weight `(out, in)`, drawn so that what it makes has the variance of what it is given."""
-    if out_size < 1 or in_size < 1:
-        raise OptionError(f"{name} is {out_size} × {in_size}. Sizes are 1 or more.")
+    if not all(isinstance(size, int) and size > 0 for size in (out_size, in_size)):
+        raise OptionError(
+            f"{name} is {out_size} × {in_size}. Give sizes that are whole numbers, 1 or more."
+        )
     bound = math.sqrt(3.0 / in_size)
     return nn.Parameter(torch.empty(out_size, in_size).uniform_(-bound, bound))
 
@@ -26,20 +28,30 @@ def scalar(value: float) -> nn.Parameter:
 
 def project(tensor: Tensor, weight: Parameter) -> Tensor:
     """Each row of the tensor through the weight of its head."""
-    if tensor.dtype != weight.dtype and not torch.is_autocast_enabled(tensor.device.type):
-        raise DtypeError(
-            f"the input is {tensor.dtype} but the parameters are {weight.dtype}. "
-            f"Convert one: module.to({tensor.dtype}) or input.to({weight.dtype})."
-        )
+    same_kind(tensor, weight)
     if weight.ndim == 2:
         return functional.linear(tensor, weight)
     # One weight for each head: the batch axes before become rows, or matmul would copy it for each.
     return matmul(tensor, _aligned(weight, tensor.ndim).mT)
 
 
-def snapshot(parameter: Parameter, rank: int) -> Tensor:
-    """The parameter as it is now, with `rank` axes: a record must not follow the optimiser."""
-    return _aligned(parameter.clone(), rank)
+def snapshot(parameter: Parameter, beside: Tensor) -> Tensor:
+    """The parameter as it is now, with as many axes as what it goes with, on the same device.
+
+    A record must not follow the optimiser.
+    """
+    _same_device(beside, parameter)
+    return _aligned(parameter.clone(), beside.ndim)
+
+
+def same_kind(tensor: Tensor, weight: Tensor) -> None:
+    """Raise unless the weight can be applied to the tensor."""
+    _same_device(tensor, weight)
+    if tensor.dtype != weight.dtype and not torch.is_autocast_enabled(tensor.device.type):
+        raise DtypeError(
+            f"the input is {tensor.dtype} but the parameters are {weight.dtype}. "
+            f"Convert one: module.to({tensor.dtype}) or input.to({weight.dtype})."
+        )
 
 
 def size_given(name: str, what: str, given: int, needed: int) -> None:
@@ -48,6 +60,14 @@ def size_given(name: str, what: str, given: int, needed: int) -> None:
         raise ShapeError(
             f"{name} was built for {what} of size {needed}; these have size {given}. "
             f"Build it with {given}, or project the {what} first."
+        )
+
+
+def _same_device(tensor: Tensor, weight: Tensor) -> None:
+    if tensor.device != weight.device:
+        raise DeviceError(
+            f"the input is on {tensor.device} but the parameters are on {weight.device}. "
+            f"Move one: module.to({str(tensor.device)!r}) or input.to({str(weight.device)!r})."
         )
 
 

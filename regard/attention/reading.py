@@ -6,10 +6,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.attention.errors import ShapeError
+from regard.attention.inputs import as_index
 from regard.attention.kernels import Request
 from regard.attention.kernels.autocast import off
-from regard.attention.looking import may_look
 from regard.attention.records import record, static
 from regard.attention.state import State
 
@@ -66,14 +65,14 @@ class Reading:
 
     @property
     def log_probs(self) -> Float[Tensor, "..."]:
-        """`(*batch, query)`: logarithm of the chance of what was drawn; 0 where nothing was."""
+        """`(*batch, query)`: log of the chance, under `Hard`, of the key read; 0 for all others."""
         with off(self.context.device.type):
             found = _joined([part.request.log_probs() for part in self.parts], -1)
         return self._shown(found[..., None]).squeeze(-1)
 
     @property
     def entropy(self) -> Float[Tensor, "..."]:
-        """`(*batch, query)`: entropy, in nats, of what was drawn from; 0 if nothing was."""
+        """`(*batch, query)`: entropy, in nats, of what `Hard` chooses from; 0 for all others."""
         with off(self.context.device.type):
             found = _joined([part.request.entropy() for part in self.parts], -1)
         return self._shown(found[..., None]).squeeze(-1)
@@ -96,11 +95,4 @@ def _joined(parts: list[Tensor], axis: int) -> Tensor:
 def _rows(index: int | slice | Sequence[int] | Tensor, total: int, device: torch.device) -> Tensor:
     if isinstance(index, slice):
         return torch.arange(total, device=device)[index]
-    rows = torch.as_tensor(index, device=device).reshape(-1)
-    rows = torch.arange(total, device=device)[rows] if rows.dtype == torch.bool else rows.long()
-    if len(rows) and may_look(rows) and not -total <= int(rows.min()) <= int(rows.max()) < total:
-        raise ShapeError(
-            f"rows {rows.tolist()} were asked for but there are {total} queries. "
-            f"Rows go from 0 to {total - 1}, or from the end, from −1."
-        )
-    return rows % max(1, total)
+    return as_index("rows", [index] if isinstance(index, int) else index, total, device)

@@ -62,6 +62,12 @@ def mapped(item: R, change: Callable[[Tensor], Tensor]) -> R:
     return changed(item, **fields)
 
 
+def tensors(item: object) -> list[Tensor]:
+    """The tensors that a record holds itself."""
+    held = (getattr(item, name) for name in _names(item))
+    return [value for value in held if isinstance(value, Tensor)]
+
+
 def _mapped(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
     if isinstance(value, Tensor):
         return change(value)

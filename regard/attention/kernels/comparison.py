@@ -20,7 +20,7 @@ from torch import Tensor
 
 from regard.attention.axes import Bias, Queries, Scalar, Scores
 from regard.attention.kernels.numbers import matmul, wide
-from regard.attention.records import changed, record, static
+from regard.attention.records import changed, record, static, tensors
 
 
 class Comparison(ABC):
@@ -52,9 +52,9 @@ class Comparison(ABC):
         """That of the queries and keys."""
 
     @property
-    @abstractmethod
     def requires_grad(self) -> bool:
         """Does it depend on anything that learns?"""
+        return any(tensor.requires_grad for tensor in tensors(self))
 
     @property
     def width(self) -> int:
@@ -93,10 +93,6 @@ class Vectors(Comparison):
     @property
     def dtype(self) -> torch.dtype:
         return self.queries.dtype
-
-    @property
-    def requires_grad(self) -> bool:
-        return self.queries.requires_grad or self.keys.requires_grad
 
 
 @record
@@ -218,10 +214,6 @@ class Given(Comparison):
     def dtype(self) -> torch.dtype:
         return self.given.dtype
 
-    @property
-    def requires_grad(self) -> bool:
-        return self.given.requires_grad
-
 
 def pairwise(queries: Queries) -> Float[Tensor, "*#batch query 1 query_size"]:
     """The queries with an axis for the keys, in float32 at least."""
@@ -242,8 +234,9 @@ def squared_distances(
 
 
 def distance_width(queries: Queries) -> int:
-    """How many numbers `squared_distances` holds for a pair."""
-    return queries.shape[-1] if _subtracts(queries) else 4
+    """How many numbers `squared_distances` holds for a pair; each key is widened and squared."""
+    size = queries.shape[-1]
+    return size if _subtracts(queries) else 4 + 6 * size // max(1, queries.shape[-2])
 
 
 def _subtracts(queries: Queries) -> bool:

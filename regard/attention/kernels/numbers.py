@@ -1,9 +1,9 @@
 """Arithmetic that every kernel shares: wide enough, and without copies of what is shared."""
 
-import math
-
 import torch
 from torch import Tensor
+
+from regard.attention.looking import may_look
 
 
 def wide(tensor: Tensor) -> Tensor:
@@ -34,9 +34,13 @@ def softmax(scores: Tensor, allowed: Tensor | None) -> Tensor:
     """Softmax over the keys that may be read; exact zeros elsewhere, and where none may be."""
     if allowed is None:
         return scores.softmax(-1)
-    # Softmax cannot tell "far below" from "forbidden", so forbidden keys are zeroed after it.
+    hidden = ~allowed
+    if may_look(hidden) and not hidden.all(-1).any():
+        return scores.masked_fill(hidden, -torch.inf).softmax(-1)
+    # A row of nothing but −inf is NaN. Softmax cannot tell "far below" from "forbidden", so
+    # forbidden keys are zeroed after it.
     low = torch.finfo(scores.dtype).min
-    return scores.masked_fill(~allowed, low).softmax(-1).masked_fill(~allowed, 0.0)
+    return scores.masked_fill(hidden, low).softmax(-1).masked_fill(hidden, 0.0)
 
 
 def log_softmax(scores: Tensor, allowed: Tensor | None) -> Tensor:
@@ -45,8 +49,3 @@ def log_softmax(scores: Tensor, allowed: Tensor | None) -> Tensor:
         return scores.log_softmax(-1)
     low = torch.finfo(scores.dtype).min
     return scores.masked_fill(~allowed, low).log_softmax(-1).masked_fill(~allowed, 0.0)
-
-
-def elements(*shapes: tuple[int, ...]) -> int:
-    """How many numbers a broadcast of these shapes holds."""
-    return math.prod(torch.broadcast_shapes(*shapes))

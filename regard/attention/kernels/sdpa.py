@@ -18,14 +18,12 @@ from regard.attention.kernels.rule import Soft
 from regard.attention.looking import in_transform, may_look
 from regard.attention.masks import Causal
 
-READS = 64
-"""From so many queries on, a read without a gradient is quicker here than by plain matmul."""
-
-TRAINS = 384
-"""From so many keys on, so is a read with one."""
+READS, TRAINS = 1 << 14, 1 << 17
+"""From so many pairs on, an item is read more quickly here than by plain matmul: without a
+gradient, and with one."""
 
 LOUDEST = 512.0
-"""Up to which score the fused backward, which starts from sums of exponentials, keeps its digits."""
+"""Up to which score the fused backward, which starts from a sum of exponentials, keeps digits."""
 
 SPREAD, DIMENSIONS = 4.0, 32
 """A Gaussian is exact as a dot product if its points lie within so many σ² of the keys' mean, in
@@ -51,9 +49,7 @@ class Sdpa:
         if not torch.compiler.is_compiling() and in_transform():
             reasons.append("inside vmap or another torch.func transform")
         if isinstance(comparison, Gauss) and not reasons and not _close(comparison, request):
-            reasons.append(
-                "as a dot product this Gaussian would lose digits: few dimensions, or points far apart"
-            )
+            reasons.append("this Gaussian would lose digits: few dimensions, or points far apart")
         if (
             isinstance(comparison, Dot)
             and not reasons
@@ -65,10 +61,10 @@ class Sdpa:
 
     def prefers(self, request: Request) -> bool:
         """Is this quicker than the reference? By measurement, on a CPU."""
-        queries, keys = request.comparison.shape[-2:]
         if isinstance(request.comparison, Gauss):
             return True
-        return keys >= TRAINS if request.wants_gradient else queries >= READS
+        queries, keys = request.comparison.shape[-2:]
+        return queries * keys >= (TRAINS if request.wants_gradient else READS)
 
     def __call__(self, request: Request) -> tuple[Context, Weights | None]:
         comparison = request.comparison

@@ -5,14 +5,16 @@ needs one, and only for the pairs that kernel looks at.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
+from torch.nn import functional
 
 from regard.attention.axes import Allowed, Count
-from regard.attention.errors import DeviceError, MaskError
+from regard.attention.errors import DeviceError, MaskError, shown
 from regard.attention.masks.pairs import Pairs
 from regard.attention.records import mapped, record, static
 
@@ -46,8 +48,20 @@ class Mask(ABC):
         self, queries: int, keys: int, device: torch.device | str = "cpu"
     ) -> Bool[Tensor, "*batch query key"]:
         """All pairs of so many queries and keys; the last query stands at the last key."""
-        allowed = self.allows(Pairs(queries, keys, torch.device(device)))
-        return allowed.expand(*allowed.shape[:-2], queries, keys)
+        for name, count in (("queries", queries), ("keys", keys)):
+            if not isinstance(count, int | torch.SymInt) or count < 0:
+                raise MaskError(
+                    f"dense shows a mask for two lengths, but {name} are {shown(count)}. "
+                    "Give numbers: mask.dense(queries.shape[-2], keys.shape[-2])."
+                )
+        try:
+            allowed = self.allows(Pairs(queries, keys, torch.device(device)))
+            return allowed.expand(*allowed.shape[:-2], queries, keys)
+        except (IndexError, RuntimeError) as error:
+            raise MaskError(
+                f"this mask does not fit {queries} queries and {keys} keys: {error}. "
+                "Give the lengths for which it was made."
+            ) from error
 
     def visible(self, pairs: Pairs) -> Count:
         """How many keys each query may read."""
@@ -74,8 +88,20 @@ class Mask(ABC):
     def __and__(self, other: "Mask") -> "Mask":
         return And(self, _as_operand(other, "&"))
 
+    def __rand__(self, other: "Mask") -> "Mask":
+        return And(_as_operand(other, "&"), self)
+
     def __or__(self, other: "Mask") -> "Mask":
         return Or(self, _as_operand(other, "|"))
+
+    def __ror__(self, other: "Mask") -> "Mask":
+        return Or(_as_operand(other, "|"), self)
+
+    def __bool__(self) -> bool:
+        raise MaskError(
+            "a mask is neither true nor false as a whole, so `and`, `or` and `not` do not combine "
+            "masks. Use & | ~, and compare with None: mask is not None."
+        )
 
     def __invert__(self) -> "Mask":
         return Not(self)
@@ -148,31 +174,55 @@ class Rewired(Mask):
         source = source if pairs.columns is None else source[pairs.columns]
         before = Pairs(pairs.queries, self.keys, pairs.device, pairs.rows, source.clamp(min=0))
         new = source < 0
+        if not self.keys:  # there was nothing to speak of: all keys are new
+            return torch.full_like(new, self.fresh)[None, :]
         allowed = self.inner.allows(before)
         return allowed | new if self.fresh else allowed & ~new
 
     def rewire(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
-        return Rewired(self, source[None, :], keys, fresh)
+        # One step from the first keys to the last, however often they have moved.
+        known = functional.pad(self.source.flatten(), (0, 1), value=-1)
+        return Rewired(self.inner, known[source][None, :], self.keys, fresh)
 
     def check(self, shape: tuple[int, ...], device: torch.device) -> None:
-        on_device("mask", self.source, device)
+        on_device(self, self.source, device)
         self.inner.check((*shape[:-1], self.keys), device)
 
 
-def on_device(name: str, tensor: Tensor, device: torch.device) -> None:
+def on_device(mask: Mask, tensor: Tensor, device: torch.device) -> None:
     """Raise unless a mask's tensor lives where the queries do."""
     if tensor.device != device:
         raise DeviceError(
-            f"{name} is on {tensor.device} but the queries are on {device}. "
-            f"Move it: mask.to({str(device)!r})."
+            f"the mask {type(mask).__name__} is on {tensor.device} but the queries are on "
+            f"{device}. Move it: mask.to({str(device)!r})."
         )
 
 
-def batch_fits(name: str, tensor: Tensor, shape: tuple[int, ...], hint: str) -> None:
+def batch_fits(mask: Mask, tensor: Tensor, shape: tuple[int, ...], hint: str) -> None:
     """Raise unless a mask's tensor has the batch axes of `shape`, or 1 in their place."""
     batch, own = shape[:-2], tuple(tensor.shape[:-2])
     if len(own) != len(batch) or any(a not in (1, b) for a, b in zip(own, batch, strict=True)):
-        raise MaskError(f"{name} is for a batch of {own} but the queries' batch is {batch}. {hint}")
+        raise MaskError(
+            f"the mask {type(mask).__name__} is for a batch of {own} but the batch is {batch}. "
+            f"{hint}"
+        )
+
+
+def whole_numbers(name: str, given: Tensor | Sequence[Any]) -> Tensor:
+    """A tensor of whole numbers; raise if that is not what was given."""
+    try:
+        tensor = torch.as_tensor(given)
+    except (TypeError, ValueError, RuntimeError):
+        raise MaskError(
+            f"{name} are {shown(given)}. Give whole numbers: a list of equal rows, or a tensor."
+        ) from None
+    tensor = tensor if tensor.numel() else tensor.long()
+    if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
+        raise MaskError(
+            f"{name} are {tensor.dtype} of shape {tuple(tensor.shape)}. Give whole numbers, and "
+            "booleans as masks.Dense(tensor), (*batch, query, key)."
+        )
+    return tensor
 
 
 def _as_operand(other: object, sign: str) -> Mask:

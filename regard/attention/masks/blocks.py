@@ -1,6 +1,7 @@
 """Packed documents: several texts in one row, none of which may read another."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from jaxtyping import Int
@@ -8,7 +9,7 @@ from torch import Tensor
 
 from regard.attention.axes import Allowed
 from regard.attention.errors import MaskError
-from regard.attention.masks.base import Mask, Rewired, batch_fits, on_device
+from regard.attention.masks.base import Mask, Rewired, batch_fits, on_device, whole_numbers
 from regard.attention.masks.pairs import Pairs
 from regard.attention.records import record
 
@@ -34,18 +35,24 @@ class Blocks(Mask):
     def __init__(
         self, keys: Tensor | Sequence[int], queries: Tensor | Sequence[int] | None = None
     ) -> None:
-        self.key_blocks = _whole("keys", keys)[..., None, :]
-        self.query_blocks = None if queries is None else _whole("queries", queries)[..., :, None]
+        self.key_blocks = _blocks("keys", keys)[..., None, :]
+        self.query_blocks = None if queries is None else _blocks("queries", queries)[..., :, None]
 
     @classmethod
     def packed(cls, lengths: Sequence[int]) -> "Blocks":
         """One row of documents, one after another, of these lengths."""
-        counts = torch.as_tensor(lengths)
+        counts = whole_numbers("the documents' lengths", lengths)
+        if counts.ndim != 1 or (counts.numel() and int(counts.min()) < 0):
+            raise MaskError(
+                f"the documents' lengths are {counts.tolist()}. Give the lengths of one row of "
+                "documents, each 0 or more: masks.Blocks.packed([3, 5])."
+            )
         return cls(torch.repeat_interleave(torch.arange(len(counts)), counts))
 
     def allows(self, pairs: Pairs) -> Allowed:
         keys = self.key_blocks
         if self.query_blocks is None:
+            _check_places(pairs.queries, pairs.keys)
             queries = keys.mT[..., pairs.standing().flatten(), :]
         elif pairs.rows is None:
             queries = self.query_blocks
@@ -64,31 +71,36 @@ class Blocks(Mask):
 
     def check(self, shape: tuple[int, ...], device: torch.device) -> None:
         queries, keys = shape[-2:]
-        on_device("blocks", self.key_blocks, device)
-        batch_fits(
-            "blocks", self.key_blocks, shape, f"Blocks needs keys of shape {shape[:-2]} + (key,)."
-        )
+        for name, blocks in (("keys", self.key_blocks), ("queries", self.query_blocks)):
+            if blocks is not None:
+                on_device(self, blocks, device)
+                hint = f"Give the blocks of the {name} these axes too, or 1 where all share them."
+                batch_fits(self, blocks, shape, hint)
         if (own := self.key_blocks.shape[-1]) != keys:
             raise MaskError(
                 f"Blocks knows {own} keys but there are {keys}. Give one block for each."
             )
         if self.query_blocks is None:
-            if queries > keys:
-                raise MaskError(
-                    f"{queries} queries cannot stand at the last of {keys} keys. "
-                    "Give the queries' blocks too: masks.Blocks(keys, queries)."
-                )
+            _check_places(queries, keys)
         elif (own := self.query_blocks.shape[-2]) != queries:
             raise MaskError(
                 f"Blocks knows {own} queries but there are {queries}. Give one block for each."
             )
 
 
-def _whole(name: str, blocks: Tensor | Sequence[int]) -> Tensor:
-    tensor = torch.as_tensor(blocks)
-    if tensor.dtype.is_floating_point or tensor.dtype == torch.bool or tensor.ndim == 0:
+def _check_places(queries: int, keys: int) -> None:
+    if queries > keys:
         raise MaskError(
-            f"the {name}' blocks are {tensor.dtype} of shape {tuple(tensor.shape)}. "
+            f"{queries} queries cannot stand at the last of {keys} keys. "
+            "Give the queries' blocks too: masks.Blocks(keys, queries)."
+        )
+
+
+def _blocks(name: str, blocks: Tensor | Sequence[Any]) -> Tensor:
+    tensor = whole_numbers(f"the {name}' blocks", blocks)
+    if tensor.ndim == 0:
+        raise MaskError(
+            f"the {name}' blocks are one number, {tensor.item()}. "
             "Give a whole number for each place: masks.Blocks([0, 0, 1])."
         )
     return tensor

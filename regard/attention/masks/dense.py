@@ -5,7 +5,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from regard.attention.axes import Allowed
-from regard.attention.errors import MaskError
+from regard.attention.errors import MaskError, shown
 from regard.attention.masks.base import Mask, Rewired, on_device
 from regard.attention.masks.pairs import Pairs
 from regard.attention.records import record
@@ -26,10 +26,12 @@ class Dense(Mask):
     allowed: Bool[Tensor, "*batch query key"]
 
     def __init__(self, allowed: Tensor) -> None:
-        if allowed.dtype != torch.bool:
+        if not isinstance(allowed, Tensor) or allowed.dtype != torch.bool:
+            given = allowed.dtype if isinstance(allowed, Tensor) else shown(allowed)
             raise MaskError(
-                f"a mask is boolean, True = may read; this one is {allowed.dtype}. "
-                "Pass numbers that are added to the scores as bias=…, and 0/1 as mask.bool()."
+                f"a mask is a boolean tensor, True = may read; this one is {given}. Pass numbers "
+                "that are added to the scores as bias=…, 0/1 as mask.bool(), and lengths as "
+                "masks.Lengths(lengths)."
             )
         if allowed.ndim < 2:
             raise MaskError(
@@ -51,13 +53,12 @@ class Dense(Mask):
 
     def check(self, shape: tuple[int, ...], device: torch.device) -> None:
         own = tuple(self.allowed.shape)
-        on_device("mask", self.allowed, device)
+        on_device(self, self.allowed, device)
         if len(own) != len(shape):
             padding = " For padding, masks.Lengths(lengths) says it with one number for each item."
-            needed = "(" + ", ".join([str(size) for size in shape[:-2]] + ["query", "key"]) + ")"
             raise MaskError(
                 f"the mask has {len(own)} axes, {own}, but these queries and keys need "
-                f"{len(shape)}: {needed}, 1 where all share it.{padding}"
+                f"{len(shape)}: {shape}, 1 where all share it.{padding}"
             )
         if any(a not in (1, b) for a, b in zip(own, shape, strict=True)):
             raise MaskError(

@@ -1,6 +1,7 @@
 """Padding: each item's visible keys come first."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from jaxtyping import Int
@@ -9,7 +10,7 @@ from torch import Tensor
 from regard.attention.axes import Allowed, Count
 from regard.attention.errors import MaskError
 from regard.attention.looking import may_look
-from regard.attention.masks.base import Mask, Rewired, batch_fits, on_device
+from regard.attention.masks.base import Mask, Rewired, batch_fits, on_device, whole_numbers
 from regard.attention.masks.pairs import Pairs
 from regard.attention.records import record
 
@@ -29,15 +30,13 @@ class Lengths(Mask):
 
     limits: Int[Tensor, "*batch 1 1"]
 
-    def __init__(self, lengths: Tensor | Sequence[int]) -> None:
-        lengths = torch.as_tensor(lengths)
-        if lengths.dtype.is_floating_point or lengths.dtype == torch.bool:
-            raise MaskError(
-                f"lengths are {lengths.dtype}; they count keys. Pass whole numbers, "
-                "and a boolean mask as masks.Dense(mask[..., None, :])."
-            )
+    def __init__(self, lengths: Tensor | Sequence[Any]) -> None:
+        lengths = whole_numbers("lengths", lengths)
         if may_look(lengths) and lengths.numel() and int(lengths.min()) < 0:
-            raise MaskError(f"lengths go down to {int(lengths.min())}; a length is 0 or more.")
+            raise MaskError(
+                f"lengths go down to {int(lengths.min())}. "
+                "Give the number of keys that may be read, 0 or more."
+            )
         self.limits = lengths[..., None, None]
 
     def allows(self, pairs: Pairs) -> Allowed:
@@ -52,9 +51,9 @@ class Lengths(Mask):
         return Rewired(self, source[None, :], keys, fresh)
 
     def check(self, shape: tuple[int, ...], device: torch.device) -> None:
-        on_device("lengths", self.limits, device)
-        hint = f"Lengths needs one length for each item: shape {shape[:-2]}, 1 where they share it."
-        batch_fits("lengths", self.limits, shape, hint)
+        on_device(self, self.limits, device)
+        hint = f"Give one length for each item: shape {shape[:-2]}, 1 where they share it."
+        batch_fits(self, self.limits, shape, hint)
         if not may_look(self.limits) or not self.limits.numel():
             return
         if (longest := int(self.limits.max())) > shape[-1]:

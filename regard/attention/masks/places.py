@@ -5,9 +5,9 @@ from jaxtyping import Int
 from torch import Tensor
 
 from regard.attention.axes import Allowed, Count
-from regard.attention.errors import OptionError
 from regard.attention.masks.base import Mask, Rewired
 from regard.attention.masks.pairs import Pairs
+from regard.attention.options import whole
 from regard.attention.records import record, static
 
 
@@ -54,13 +54,8 @@ class Window(Mask):
     after: int = static()
 
     def __init__(self, before: int, after: int | None = None) -> None:
-        after = before if after is None else after
-        if before < 0 or after < 0:
-            raise OptionError(
-                f"Window({before}, {after}) reaches a negative number of places. "
-                "Count places from the query: 0 is its own key alone."
-            )
-        self.before, self.after = before, after
+        self.before = whole("Window's before", before)
+        self.after = self.before if after is None else whole("Window's after", after)
 
     def allows(self, pairs: Pairs) -> Allowed:
         distance = pairs.column_index() - pairs.standing()
@@ -89,9 +84,7 @@ class Prefix(Mask):
     size: int = static()
 
     def __init__(self, size: int) -> None:
-        if size < 0:
-            raise OptionError(f"Prefix({size}) has a negative size. Give 0 or more keys.")
-        self.size = size
+        self.size = whole("Prefix's size", size)
 
     def allows(self, pairs: Pairs) -> Allowed:
         return pairs.column_index() < self.size

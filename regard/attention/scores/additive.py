@@ -33,7 +33,7 @@ class Additive(Score):
     def compare(self, queries: Queries, prepared: Prepared, trace: Trace) -> Comparison:
         size_given("Additive", "queries", queries.shape[-1], self.query_size)
         hidden = project(queries, self.query_weight)
-        return Tanh(hidden, prepared["keys"], snapshot(self.v, queries.ndim))
+        return Tanh(hidden, prepared["keys"], snapshot(self.v, queries))
 
     def extra_repr(self) -> str:
         sizes = f"query_size={self.query_size}, key_size={self.key_size}"

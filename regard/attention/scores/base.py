@@ -15,6 +15,9 @@ class Score(nn.Module, ABC):
     compares: type[Comparison]
     """What kind of comparison it makes; kernels that keep something of the keys look at it."""
 
+    looks_at_keys: bool = True
+    """Does what a key contains matter? If not, a key that is not finite harms nobody."""
+
     def prepare(self, keys: Keys) -> Prepared:
         """What is needed of the keys at every step, computed once."""
         return {"keys": keys}

@@ -5,9 +5,9 @@ import math
 from torch import Tensor
 
 from regard.attention.axes import Keys, Prepared, Queries, Trace
-from regard.attention.errors import OptionError
 from regard.attention.kernels import Comparison, Dot
 from regard.attention.kernels.numbers import wide
+from regard.attention.options import positive
 from regard.attention.parameters import scalar, snapshot
 from regard.attention.scores.base import Score, same_size
 
@@ -29,9 +29,7 @@ class Cosine(Score):
 
     def __init__(self, sharpness: float = 1.0, *, learned: bool = False) -> None:
         super().__init__()
-        if not sharpness > 0:
-            raise OptionError(f"sharpness is {sharpness}. Give a number greater than 0.")
-        self.sharpness = sharpness
+        self.sharpness = positive("sharpness", sharpness)
         self.log_sharpness = scalar(math.log(sharpness)) if learned else None
 
     def prepare(self, keys: Keys) -> Prepared:
@@ -41,7 +39,7 @@ class Cosine(Score):
         same_size(self, queries, prepared)
         if self.log_sharpness is None:
             return Dot(_unit(queries), prepared["keys"], self.sharpness)
-        factor = snapshot(self.log_sharpness, queries.ndim).exp()
+        factor = snapshot(self.log_sharpness, queries).exp()
         return Dot(_unit(queries), prepared["keys"], factor=factor)
 
     def extra_repr(self) -> str:

@@ -1,21 +1,26 @@
 """Remember what has been read, so that nothing is read twice and nothing is left out."""
 
+from collections.abc import Mapping
+
+from torch import Tensor
+
 from regard.attention.axes import Keys, Prepared, Queries, Trace, Weights
 from regard.attention.errors import OptionError
 from regard.attention.kernels import Comparison, Request
 from regard.attention.kernels.numbers import wide
-from regard.attention.parameters import matrix, project, scalar, snapshot
+from regard.attention.options import number, positive
+from regard.attention.parameters import matrix, project, scalar, size_given, snapshot
 from regard.attention.scores.base import Score
 from regard.attention.scores.function import Function, as_score
 from regard.attention.state import LooksBack
 
 
 class Coverage(Score, LooksBack):
-    """e = inner(q, k) + w · C, C the sum of past weights on k (Tu 2016, eq. 6, around any score).
+    """e = inner(q, k) + w · C, C the sum of past weights on k (Tu 2016, section 3.1).
 
     With a fertility, each key has room for Φ = N · sigmoid(u·k) readings and C counts in parts
-    of it (eq. 7 and 8). Tu's coverage enters inside the tanh of one score; here it is a term
-    of its own, so that any score has it.
+    of it. Tu's coverage enters inside the tanh of one score; here it is a term of its own, so
+    that any score has it.
 
     Args:
         inner: The score that is covered; it may itself look back.
@@ -40,29 +45,47 @@ class Coverage(Score, LooksBack):
             )
         self.inner = as_score(inner)
         self.compares = self.inner.compares
-        self.weight = scalar(weight)
-        self.fertility = fertility
+        self.looks_at_keys = self.inner.looks_at_keys or fertility is not None
+        self.weight = scalar(number("weight", weight))
+        self.fertility = None if fertility is None else positive("fertility", fertility)
         self.room = None if key_size is None else matrix("Coverage's fertility", 1, key_size)
 
     def prepare(self, keys: Keys) -> Prepared:
-        prepared = self.inner.prepare(keys)
+        prepared = _under_inner(self.inner.prepare(keys))
         if self.room is None or self.fertility is None:
             return prepared
+        size_given("Coverage", "keys", keys.shape[-1], self.room.shape[-1])
         return {**prepared, "room": self.fertility * project(keys, self.room).sigmoid()}
 
     def compare(self, queries: Queries, prepared: Prepared, trace: Trace) -> Comparison:
-        inner = self.inner.compare(queries, prepared, trace)
-        return inner.biased(snapshot(self.weight, queries.ndim) * trace["covered"])
+        inner = self.inner.compare(queries, _of_inner(prepared), _of_inner(trace))
+        return inner.biased(snapshot(self.weight, queries) * trace["covered"])
 
     def start(self, prepared: Prepared, shape: tuple[int, ...]) -> Trace:
-        none = wide(prepared["keys"]).new_zeros(*shape[:-2], 1, shape[-1])
-        inner = self.inner.start(prepared, shape) if isinstance(self.inner, LooksBack) else {}
-        room = {"room": wide(prepared["room"]).mT} if self.room is not None else {}
-        return {**inner, **room, "covered": none}
+        covered = {"covered": wide(prepared["keys"]).new_zeros(*shape[:-2], 1, shape[-1])}
+        if self.room is not None:
+            covered["room"] = wide(prepared["room"]).mT
+        if not isinstance(self.inner, LooksBack):
+            return covered
+        return {**covered, **_under_inner(self.inner.start(_of_inner(prepared), shape))}
 
     def advance(self, trace: Trace, weights: Weights, request: Request) -> Trace:
         part = weights if self.room is None else weights / trace["room"]
-        inner = trace
-        if isinstance(self.inner, LooksBack):
-            inner = {**trace, **self.inner.advance(trace, weights, request)}
-        return {**inner, "covered": trace["covered"] + part}
+        after = {**trace, "covered": trace["covered"] + part}
+        if not isinstance(self.inner, LooksBack):
+            return after
+        return {**after, **_under_inner(self.inner.advance(_of_inner(trace), weights, request))}
+
+    def extra_repr(self) -> str:
+        return f"fertility={self.fertility}"
+
+
+def _under_inner(named: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """What belongs to the inner score, under names of its own; the keys are everybody's."""
+    return {name if name == "keys" else f"inner.{name}": tensor for name, tensor in named.items()}
+
+
+def _of_inner(named: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The same, as the inner score knows it."""
+    own = {name: t for name, t in named.items() if name == "keys" or name.startswith("inner.")}
+    return {name.removeprefix("inner."): tensor for name, tensor in own.items()}

@@ -5,14 +5,19 @@ import math
 import torch
 
 from regard.attention.axes import Prepared, Queries, Trace
-from regard.attention.errors import OptionError
 from regard.attention.kernels import Comparison, Gauss, Inverse
+from regard.attention.options import number, positive
 from regard.attention.parameters import scalar, snapshot
 from regard.attention.scores.base import Score, same_size
 
+NEAREST = 1e-18
+"""The square of a smaller distance is 0 in float32."""
+
 
 class InverseDistance(Score):
-    """e = 1 / ‖q − k‖ (Shepard 1968, the interpolating function): weather stations near by count.
+    """e = 1 / ‖q − k‖: weather stations near by count most (after Shepard 1968).
+
+    Shepard weighs by 1/‖q − k‖ itself; here it is a score, and the selection makes it a weight.
 
     Args:
         floor: Distances below it count as it, so that e is at most 1/floor. There, q = k
@@ -23,9 +28,8 @@ class InverseDistance(Score):
 
     def __init__(self, floor: float = 1e-3) -> None:
         super().__init__()
-        if not floor > 0:
-            raise OptionError(f"floor is {floor}; 1/0 has no value. Give a distance above 0.")
-        self.floor = floor
+        needed = f"a distance of at least {NEAREST:g}: 1/0 has no value"
+        self.floor = number("floor", floor, needed, lambda given: given >= NEAREST)
 
     def compare(self, queries: Queries, prepared: Prepared, trace: Trace) -> Comparison:
         same_size(self, queries, prepared)
@@ -36,7 +40,7 @@ class InverseDistance(Score):
 
 
 class Gaussian(Score):
-    """e = −‖q − k‖² / 2σ²: with softmax, kernel regression (Nadaraya 1964, eq. 2; Watson 1964).
+    """e = −‖q − k‖² / 2σ²: with softmax, kernel regression (Nadaraya 1964; Watson 1964).
 
     Args:
         sigma: σ, greater than 0.
@@ -47,9 +51,7 @@ class Gaussian(Score):
 
     def __init__(self, sigma: float = 1.0, *, learned: bool = False) -> None:
         super().__init__()
-        if not sigma > 0:
-            raise OptionError(f"sigma is {sigma}. Give a number greater than 0.")
-        self.sigma = sigma
+        self.sigma = positive("sigma", sigma)
         self.log_sigma = scalar(math.log(sigma)) if learned else None
 
     def compare(self, queries: Queries, prepared: Prepared, trace: Trace) -> Comparison:
@@ -59,7 +61,7 @@ class Gaussian(Score):
             shape, device = [1] * queries.ndim, queries.device
             precision = torch.full(shape, self.sigma**-2, dtype=at_least, device=device)
         else:
-            precision = (snapshot(self.log_sigma, queries.ndim) * -2).exp()
+            precision = (snapshot(self.log_sigma, queries) * -2).exp()
         return Gauss(queries, prepared["keys"], precision)
 
     def extra_repr(self) -> str:

@@ -5,6 +5,7 @@ import math
 from regard.attention.axes import Prepared, Queries, Trace
 from regard.attention.kernels import Comparison
 from regard.attention.kernels import Dot as Comparing
+from regard.attention.options import number
 from regard.attention.parameters import scalar, snapshot
 from regard.attention.scores.base import Score, same_size
 
@@ -31,13 +32,13 @@ class ScaledDot(Score):
 
     def __init__(self, scale: float | None = None, *, learned: bool = False) -> None:
         super().__init__()
-        self.scale = scale
+        self.scale = None if scale is None else number("scale", scale)
         self.factor = scalar(1.0) if learned else None
 
     def compare(self, queries: Queries, prepared: Prepared, trace: Trace) -> Comparison:
         same_size(self, queries, prepared)
         scale = 1 / math.sqrt(max(1, queries.shape[-1])) if self.scale is None else self.scale
-        factor = None if self.factor is None else snapshot(self.factor, queries.ndim)
+        factor = None if self.factor is None else snapshot(self.factor, queries)
         return Comparing(queries, prepared["keys"], scale, factor)
 
     def extra_repr(self) -> str:

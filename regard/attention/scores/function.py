@@ -1,12 +1,13 @@
 """Any callable as a score."""
 
+import inspect
 from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
 from regard.attention.axes import Prepared, Queries, Trace
-from regard.attention.errors import ShapeError
+from regard.attention.errors import DeviceError, DtypeError, OptionError, ShapeError, shown
 from regard.attention.kernels import Comparison, Given
 from regard.attention.scores.base import Score
 
@@ -17,7 +18,8 @@ Function = Callable[[Tensor, Tensor], Tensor]
 class FromFunction(Score):
     """A score made by any callable; a module's parameters are found as its own.
 
-    It is called once a read, with all queries and keys, and what it said is held.
+    It is called once a read, with all queries and keys, and what it said is held; where something
+    looks back, once a step, with that step's query.
     """
 
     compares = Given
@@ -28,9 +30,14 @@ class FromFunction(Score):
 
     def compare(self, queries: Queries, prepared: Prepared, trace: Trace) -> Comparison:
         keys = prepared["keys"]
-        scores = self.function(queries, keys)
+        try:
+            scores = self.function(queries, keys)
+        except TypeError as error:
+            _takes_two(self.function, error)
+            raise
         batch = torch.broadcast_shapes(queries.shape[:-2], keys.shape[:-2])
         needed = (*batch, queries.shape[-2], keys.shape[-2])
+        _check_scores(scores, queries)
         if tuple(scores.shape) != needed:
             raise ShapeError(
                 f"the score made {tuple(scores.shape)} of queries {tuple(queries.shape)} and keys "
@@ -47,9 +54,38 @@ def as_score(score: Score | Function) -> Score:
     """A score as it is; any other callable wrapped."""
     if isinstance(score, Score):
         return score
-    if isinstance(score, type) or not callable(score):
-        raise ShapeError(
-            f"{score!r} is not a score. Pass an object, such as scores.Dot(), "
+    silent = isinstance(score, nn.Module) and type(score).forward is nn.Module.forward
+    if silent or isinstance(score, type) or not callable(score):
+        raise OptionError(
+            f"{shown(score)} is not a score. Pass an object, such as scores.Dot(), "
             "or a callable (queries, keys) → scores."
         )
     return FromFunction(score)
+
+
+def _takes_two(function: Function, error: TypeError) -> None:
+    """Raise if the error is that the function cannot be called with queries and keys."""
+    try:
+        inspect.signature(getattr(function, "forward", function)).bind(None, None)
+    except (TypeError, ValueError):  # a built-in may have no signature to look at
+        raise OptionError(
+            f"the score, {shown(function)}, cannot be called with (queries, keys): {error}. "
+            "Pass a callable of two tensors: lambda queries, keys: queries @ keys.mT."
+        ) from error
+
+
+def _check_scores(scores: Tensor, queries: Tensor) -> None:
+    """Raise unless these can be summed with the values of a memory for these queries."""
+    if not isinstance(scores, Tensor) or not scores.is_floating_point():
+        given = scores.dtype if isinstance(scores, Tensor) else shown(scores)
+        raise DtypeError(f"the score made {given}. It must return a tensor of floats.")
+    if (scores.dtype == torch.float64) != (queries.dtype == torch.float64):
+        raise DtypeError(
+            f"the score made {scores.dtype} of queries in {queries.dtype}. "
+            f"Convert what it returns: scores.to({queries.dtype})."
+        )
+    if scores.device != queries.device:
+        raise DeviceError(
+            f"the score made scores on {scores.device} of queries on {queries.device}. "
+            "Compute them where the queries are."
+        )

@@ -16,6 +16,7 @@ class Location(Score):
     """
 
     compares = Dot
+    looks_at_keys = False
 
     def __init__(self, query_size: int, max_keys: int) -> None:
         super().__init__()
@@ -31,7 +32,7 @@ class Location(Score):
                 f"Location knows {self.max_keys} places but there are {places} keys. "
                 f"Slice them, or build it longer: scores.Location({self.query_size}, {places})."
             )
-        table = snapshot(self.table, queries.ndim)[..., :places, :].to(queries.dtype)
+        table = snapshot(self.table, queries)[..., :places, :].to(queries.dtype)
         if queries.shape[:-2] != keys.shape[:-2]:  # the keys' batch still counts, if nothing else
             table = table.expand(*keys.shape[:-2], places, self.query_size)
         return Dot(queries, table)

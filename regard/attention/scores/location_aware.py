@@ -8,6 +8,7 @@ from regard.attention.axes import Keys, Prepared, Queries, Trace, Weights
 from regard.attention.errors import OptionError
 from regard.attention.kernels import Comparison, Request, Tanh
 from regard.attention.kernels.numbers import wide
+from regard.attention.options import whole
 from regard.attention.parameters import matrix, project, size_given, snapshot
 from regard.attention.scores.base import Score
 from regard.attention.state import LooksBack
@@ -37,8 +38,10 @@ class LocationAware(Score, LooksBack):
         kernel_size: int = 31,
     ) -> None:
         super().__init__()
-        if kernel_size % 2 == 0:
-            raise OptionError(f"kernel_size is {kernel_size}; give an odd number, with a middle.")
+        if whole("kernel_size", kernel_size, 1) % 2 == 0:
+            raise OptionError(
+                f"kernel_size is {kernel_size}; it has no middle. Give an odd number."
+            )
         self.query_size, self.key_size, self.hidden_size = query_size, key_size, hidden_size
         self.query_weight = matrix("LocationAware's query weight", hidden_size, query_size)
         self.key_weight = matrix("LocationAware's key weight", hidden_size, key_size)
@@ -55,7 +58,7 @@ class LocationAware(Score, LooksBack):
         size_given("LocationAware", "queries", queries.shape[-1], self.query_size)
         hidden = project(queries, self.query_weight)
         keys = prepared["keys"] + self._features(trace["last"].to(hidden.dtype))
-        return Tanh(hidden, keys, snapshot(self.v, queries.ndim))
+        return Tanh(hidden, keys, snapshot(self.v, queries))
 
     def start(self, prepared: Prepared, shape: tuple[int, ...]) -> Trace:
         return {"last": wide(prepared["keys"]).new_zeros(*shape[:-2], 1, shape[-1])}

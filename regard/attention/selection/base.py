@@ -5,8 +5,8 @@ from abc import ABC, abstractmethod
 from torch import nn
 
 from regard.attention.axes import Queries, Trace
-from regard.attention.errors import OptionError
 from regard.attention.kernels import Rule, View
+from regard.attention.options import number
 
 
 class Selection(nn.Module, ABC):
@@ -19,13 +19,6 @@ class Selection(nn.Module, ABC):
 
 def dropout_rate(rate: float) -> float:
     """Raise unless it is a share."""
-    if not 0 <= rate < 1:
-        raise OptionError(f"dropout is {rate}. Give a share of at least 0 and below 1.")
-    return rate
-
-
-def positive(name: str, value: float) -> float:
-    """Raise unless it is above 0."""
-    if not value > 0:
-        raise OptionError(f"{name} is {value}. Give a number greater than 0.")
-    return value
+    return number(
+        "dropout", rate, "a share of at least 0 and below 1", lambda given: 0 <= given < 1
+    )

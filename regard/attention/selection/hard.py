@@ -12,8 +12,9 @@ from regard.attention.kernels import Rule, View
 from regard.attention.kernels.comparison import take
 from regard.attention.kernels.numbers import log_softmax, softmax
 from regard.attention.masks import Pairs
+from regard.attention.options import positive
 from regard.attention.records import changed, record, static
-from regard.attention.selection.base import Selection, positive
+from regard.attention.selection.base import Selection
 
 Gradient = Literal["reinforce", "gumbel"]
 
@@ -65,9 +66,9 @@ class Draw(Rule):
 
     def weights(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Weights:
         if self.noise is not None:
-            return _straight_through((scores + self.noise) / self.temperature, allowed)
+            return _straight_through(scores + self.noise, self.temperature, allowed)
         if self.chance is None:
-            return _one_hot(softmax(scores, allowed).argmax(-1, keepdim=True), scores, allowed)
+            return _one_hot(_best(scores, allowed), scores, allowed)
         # In float64, so that a chance just below 1 does not round up past the last key.
         summed = softmax(scores, allowed).detach().double().cumsum(-1)
         passed = summed <= self.chance * summed[..., -1:]
@@ -92,7 +93,14 @@ def _one_hot(index: Tensor, scores: Tensor, allowed: Tensor | None) -> Tensor:
     return chosen if allowed is None else chosen.masked_fill(~allowed, 0.0)
 
 
-def _straight_through(scores: Tensor, allowed: Tensor | None) -> Tensor:
-    soft = softmax(scores, allowed)
-    hard = _one_hot(soft.argmax(-1, keepdim=True), scores, allowed)
+def _best(scores: Tensor, allowed: Tensor | None) -> Tensor:
+    # Of the scores, not of their softmax, in which close ones are rounded to the same.
+    if allowed is not None:
+        scores = scores.masked_fill(~allowed, -torch.inf)
+    return scores.argmax(-1, keepdim=True)
+
+
+def _straight_through(scores: Tensor, temperature: float, allowed: Tensor | None) -> Tensor:
+    soft = softmax(scores / temperature, allowed)
+    hard = _one_hot(_best(scores, allowed), scores, allowed)
     return hard.detach() + (soft - soft.detach())  # the bracket is 0, but has softmax's gradient

@@ -5,14 +5,14 @@ from jaxtyping import Int
 from torch import Tensor
 
 from regard.attention.axes import Allowed, PerQuery, Queries, Scores, Trace, Weights
-from regard.attention.errors import OptionError
 from regard.attention.kernels import Rule, View
 from regard.attention.kernels.comparison import take
 from regard.attention.kernels.numbers import softmax, wide
 from regard.attention.masks import Pairs
+from regard.attention.options import positive, whole
 from regard.attention.parameters import matrix, project, size_given
 from regard.attention.records import changed, record, static
-from regard.attention.selection.base import Selection, dropout_rate, positive
+from regard.attention.selection.base import Selection, dropout_rate
 
 
 class LocalMonotonic(Selection):
@@ -28,7 +28,7 @@ class LocalMonotonic(Selection):
 
     def __init__(self, window: int, dropout: float = 0.0) -> None:
         super().__init__()
-        self.window = _window(window)
+        self.window = whole("window", window)
         self.dropout = dropout_rate(dropout)
 
     def bind(self, queries: Queries, view: View, trace: Trace) -> Rule:
@@ -63,7 +63,7 @@ class LocalPredictive(Selection):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        self.query_size, self.window = query_size, _window(window)
+        self.query_size, self.window = query_size, whole("window", window)
         self.sigma = max(window, 1) / 2 if sigma is None else positive("sigma", sigma)
         self.dropout = dropout_rate(dropout)
         hidden_size = query_size if hidden_size is None else hidden_size
@@ -102,9 +102,3 @@ class Around(Rule):
 
     def rows(self, index: Int[Tensor, " row"], rows: int) -> Rule:
         return changed(self, centres=take(self.centres, index, rows))
-
-
-def _window(window: int) -> int:
-    if window < 0:
-        raise OptionError(f"window is {window}. Give how many places to each side, 0 or more.")
-    return window

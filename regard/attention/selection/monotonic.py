@@ -5,11 +5,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.attention.axes import Allowed, PerKey, Prepared, Queries, Scalar, Scores, Trace, Weights
-from regard.attention.errors import OptionError
 from regard.attention.kernels import Request, Rule, View
 from regard.attention.kernels.comparison import take
 from regard.attention.kernels.numbers import wide
 from regard.attention.masks import Pairs
+from regard.attention.options import number
 from regard.attention.parameters import scalar, snapshot
 from regard.attention.records import changed, record, static
 from regard.attention.selection.base import Selection
@@ -20,8 +20,9 @@ class Monotonic(Selection, LooksBack):
     """Each step goes on from where the last one stopped (Raffel 2017, section 2).
 
     At every key it stops with chance sigmoid(e + offset). In training the weights are the
-    expectation over all ways to stop (eq. 9 to 11); otherwise it stops at the first key with a
-    chance above one half. Whoever has gone past the last key reads nothing from then on.
+    expectation over all ways to stop (eq. 9 and 10, computed as 13 and 14); otherwise it stops
+    at the first key with a chance above one half. Whoever has gone past the last key reads
+    nothing from then on.
 
     Args:
         offset: Added to the scores, learned from this value on; below 0 it moves fast at first.
@@ -31,13 +32,11 @@ class Monotonic(Selection, LooksBack):
 
     def __init__(self, offset: float = 0.0, noise: float = 1.0) -> None:
         super().__init__()
-        if not noise >= 0:
-            raise OptionError(f"noise is {noise}. Give a standard deviation of at least 0.")
-        self.offset = scalar(offset)
-        self.noise = noise
+        self.offset = scalar(number("offset", offset))
+        self.noise = number("noise", noise, "a standard deviation of at least 0", lambda n: n >= 0)
 
     def bind(self, queries: Queries, view: View, trace: Trace) -> Rule:
-        offset, noise = wide(snapshot(self.offset, queries.ndim)), None
+        offset, noise = wide(snapshot(self.offset, queries)), None
         if self.training and self.noise:
             shape = (*view.batch, view.pairs.height, view.pairs.keys)
             noise = self.noise * torch.randn(*shape, dtype=offset.dtype, device=queries.device)
@@ -49,7 +48,8 @@ class Monotonic(Selection, LooksBack):
         return {"last": last}
 
     def advance(self, trace: Trace, weights: Weights, request: Request) -> Trace:
-        return {"last": weights}
+        # A query that may read nothing has not moved; it must not lose its place.
+        return {"last": torch.where(request.view.visible() > 0, weights, trace["last"])}
 
     def extra_repr(self) -> str:
         return f"noise={self.noise}"

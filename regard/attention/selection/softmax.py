@@ -2,7 +2,8 @@
 
 from regard.attention.axes import Queries, Trace
 from regard.attention.kernels import Rule, Soft, View
-from regard.attention.selection.base import Selection, dropout_rate, positive
+from regard.attention.options import positive
+from regard.attention.selection.base import Selection, dropout_rate
 
 
 class Softmax(Selection):

@@ -1,20 +1,22 @@
 """Sparse selections: softmax's relatives that give exact zeros."""
 
+import math
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.attention.axes import Allowed, Queries, Scalar, Scores, Trace, Weights
-from regard.attention.errors import OptionError
 from regard.attention.kernels import Rule, View
 from regard.attention.kernels.numbers import softmax, wide
 from regard.attention.masks import Pairs
+from regard.attention.options import number
 from regard.attention.parameters import scalar, snapshot
 from regard.attention.records import record, static
 from regard.attention.selection.base import Selection, dropout_rate
 
-HALVINGS = 24
-"""How often the bracket around the threshold is halved before Newton's steps take over."""
+FLATTEST = 1.01
+"""The least that a learned α can be: at 1 the exponent 1 / (α − 1) would leave float32."""
 
 
 class Sparsemax(Selection):
@@ -40,24 +42,22 @@ class Entmax(Selection):
 
     Args:
         alpha: At least 1.
-        learned: Learn α between 1 and 2 (Correia 2019, section 3.3), from this value on.
+        learned: Learn α between 1 and 2 (Correia 2019), from this value on.
         dropout: What share of the weights the context goes without in training.
     """
 
     def __init__(self, alpha: float = 1.5, *, learned: bool = False, dropout: float = 0.0) -> None:
         super().__init__()
-        if not alpha >= 1 or (learned and not 1 < alpha < 2):
-            needed = "between 1 and 2, to be learned" if learned else "of at least 1"
-            raise OptionError(f"alpha is {alpha}. Give a number {needed}.")
-        self.alpha = alpha
-        self.raw_alpha = scalar(torch.logit(torch.tensor(alpha - 1)).item()) if learned else None
+        if learned:
+            number("alpha", alpha, "a number between 1 and 2, to be learned", lambda a: 1 < a < 2)
+        self.alpha = number("alpha", alpha, "a finite number of at least 1", lambda a: a >= 1)
+        self.raw_alpha = scalar(math.log((alpha - FLATTEST) / (2 - alpha))) if learned else None
         self.dropout = dropout_rate(dropout)
 
     def bind(self, queries: Queries, view: View, trace: Trace) -> Rule:
         alpha = None
         if self.raw_alpha is not None:
-            # Never quite 1: the exponent 1 / (α − 1) would leave float32.
-            alpha = 1.01 + 0.99 * wide(snapshot(self.raw_alpha, queries.ndim)).sigmoid()
+            alpha = FLATTEST + (2 - FLATTEST) * wide(snapshot(self.raw_alpha, queries)).sigmoid()
         return Sparse(alpha, self.alpha, self.dropout if self.training else 0.0)
 
     def extra_repr(self) -> str:
@@ -105,24 +105,23 @@ def _sparsemax(scores: Scores) -> Weights:
 def _entmax(scores: Scores, alpha: float | Scalar) -> Weights:
     """α_i = max(0, (α − 1) e_i − τ)^(1/(α−1)), τ such that they sum to 1.
 
-    τ is bracketed by halving, outside autograd, and finished by Newton's steps inside it: at the
-    root a first step has the right first derivative, a second one the right second.
+    τ is found by halving, outside autograd; Newton's steps inside it give it its derivatives and
+    not its value: at the root one step has the right first derivative, two the right second.
     """
     scores = (alpha - 1) * scores
     power = 1 / (alpha - 1)
     with torch.no_grad():
-        threshold = _bracket(scores, power)
-        for _ in range(2):
-            threshold = _newton(scores, threshold, power)
+        threshold = _root(scores, power)
     for _ in range(2):
-        threshold = _newton(scores, threshold, power)
+        step = _newton(scores, threshold, power)
+        threshold = threshold.detach() + (step - step.detach())
     return _powers(scores, threshold, power)
 
 
-def _bracket(scores: Scores, power: float | Scalar) -> Float[Tensor, "*#batch query 1"]:
+def _root(scores: Scores, power: float | Scalar) -> Float[Tensor, "*#batch query 1"]:
     # The largest score is 0: at τ = −1 its weight alone is 1, at τ = 0 it is 0.
     threshold, step = torch.full_like(scores[..., :1], -1.0), 1.0
-    for _ in range(HALVINGS):
+    while step > torch.finfo(scores.dtype).eps / 4:
         step /= 2
         total = _powers(scores, threshold + step, power).sum(-1, keepdim=True)
         threshold = torch.where(total >= 1, threshold + step, threshold)

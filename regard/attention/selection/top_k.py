@@ -5,10 +5,10 @@ from jaxtyping import Int
 from torch import Tensor
 
 from regard.attention.axes import Allowed, Queries, Scores, Trace, Weights
-from regard.attention.errors import OptionError
 from regard.attention.kernels import Rule, View
 from regard.attention.kernels.numbers import softmax
 from regard.attention.masks import Pairs
+from regard.attention.options import whole
 from regard.attention.records import record, static
 from regard.attention.selection.base import Selection, dropout_rate
 
@@ -23,9 +23,7 @@ class TopK(Selection):
 
     def __init__(self, k: int, dropout: float = 0.0) -> None:
         super().__init__()
-        if k < 1:
-            raise OptionError(f"k is {k}. Read at least one key.")
-        self.k = k
+        self.k = whole("k", k, 1)
         self.dropout = dropout_rate(dropout)
 
     def bind(self, queries: Queries, view: View, trace: Trace) -> Rule:
