@@ -14,6 +14,7 @@ from regard.attention.inputs import as_mask, as_queries, check_bias, fitting_bia
 from regard.attention.kernels import Request, View, answer
 from regard.attention.kernels.autocast import off
 from regard.attention.kernels.comparison import take
+from regard.attention.kernels.numbers import common
 from regard.attention.kernels.request import over_heads, poisoned
 from regard.attention.masks import Mask, Pairs
 from regard.attention.memory import Memory
@@ -166,7 +167,7 @@ def read(
     axes = 0 if heads is None else heads.axes
     batch = memory.batch[: len(memory.batch) - axes]
     queries, bare = as_queries(queries, memory.values, batch)
-    batch = tuple(torch.broadcast_shapes(queries.shape[:-2], batch))
+    batch = common(queries.shape[:-2], batch)
     shape = (*batch, queries.shape[-2], len(memory))  # as people see it: without heads
     mask = _one_mask(memory, mask, shape, axes)
     if bias is not None:
@@ -176,7 +177,7 @@ def read(
     if mask is not None:
         queries = clean_queries(queries, lambda: over_heads(view.visible() > 0, axes))
     asking = heads.spread(queries) if heads else settled(queries)
-    batch = tuple(torch.broadcast_shapes(asking.shape[:-2], memory.batch))
+    batch = common(asking.shape[:-2], memory.batch)
     whole = (*batch, *shape[-2:])
     if state is None:
         state = _started(score, select, memory, whole)

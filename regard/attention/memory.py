@@ -20,6 +20,7 @@ from regard.attention.inputs import (
     check_pairs,
     settled,
 )
+from regard.attention.kernels.numbers import common
 from regard.attention.looking import may_look
 from regard.attention.masks import Mask
 from regard.attention.records import changed, mapped, record, static
@@ -83,7 +84,7 @@ class Memory:
     def batch(self) -> tuple[int, ...]:
         """The batch axes, those of heads included."""
         keys = self.prepared["keys"]
-        return tuple(torch.broadcast_shapes(keys.shape[:-2], self.values.shape[:-2]))
+        return common(keys.shape[:-2], self.values.shape[:-2])
 
     def read(self, queries: Tensor, **options: Any) -> Any:
         """Read by content: `attention.read(queries, memory, …)` by the one that prepared it."""
@@ -207,9 +208,7 @@ def admit(
     check_pairs(keys, values)
     keys, values = settled(autocast(keys)), settled(autocast(values))
     if keys.shape[:-2] != values.shape[:-2]:
-        keys = keys.expand(
-            *torch.broadcast_shapes(keys.shape[:-2], values.shape[:-2]), *keys.shape[-2:]
-        )
+        keys = keys.expand(*common(keys.shape[:-2], values.shape[:-2]), *keys.shape[-2:])
     if not guarded:
         return keys, values, (None, None)
     keys, faulty_keys = clean(keys)
@@ -242,7 +241,7 @@ def _joined(left: Memory, right: Memory) -> Memory:
     """The pairs of both, one after another; masks aside."""
 
     def join(a: Tensor, b: Tensor, axis: int = -2) -> Tensor:
-        batch = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        batch = common(a.shape[:-2], b.shape[:-2])
         return torch.cat([t.expand(*batch, *t.shape[-2:]) for t in (a, b)], axis)
 
     def faults(a: Tensor | None, b: Tensor | None) -> Tensor | None:

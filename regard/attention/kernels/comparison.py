@@ -19,7 +19,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.attention.axes import Bias, Queries, Scalar, Scores
-from regard.attention.kernels.numbers import matmul, wide
+from regard.attention.kernels.numbers import common, matmul, wide
 from regard.attention.records import changed, record, static, tensors
 
 
@@ -87,7 +87,7 @@ class Vectors(Comparison):
 
     @property
     def shape(self) -> torch.Size:
-        batch = torch.broadcast_shapes(self.queries.shape[:-2], self.keys.shape[:-2])
+        batch = common(self.queries.shape[:-2], self.keys.shape[:-2])
         return torch.Size((*batch, self.queries.shape[-2], self.keys.shape[-2]))
 
     @property

@@ -12,6 +12,16 @@ def wide(tensor: Tensor) -> Tensor:
     return tensor.float() if narrow else tensor
 
 
+def common(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
+    """The batch axes of two tensors together: as many, each as large, or 1 on one side.
+
+    `torch.broadcast_shapes` says the same; it takes longer than a small read.
+    """
+    if left == right:
+        return tuple(left)
+    return tuple(b if a == 1 else a for a, b in zip(left, right, strict=True))
+
+
 def matmul(left: Tensor, right: Tensor) -> Tensor:
     """`left @ right`, where `right` may be shared along batch axes (size 1).
 

@@ -12,7 +12,7 @@ from torch.nn import functional
 from regard.attention.axes import Allowed, Bias, Context, Weights
 from regard.attention.kernels.comparison import Dot, Gauss
 from regard.attention.kernels.fused import fused_attention
-from regard.attention.kernels.numbers import wide
+from regard.attention.kernels.numbers import common, wide
 from regard.attention.kernels.request import Request
 from regard.attention.kernels.rule import Soft
 from regard.attention.looking import in_transform, may_look
@@ -141,7 +141,7 @@ def _read(
     )
     if bias is not None:
         bias = bias.movedim(shared, rows).reshape(*_pick(bias, own), *bias.shape[-2:])
-    batch = torch.broadcast_shapes(queries.shape[:-2], keys.shape[:-2], values.shape[:-2])
+    batch = common(common(queries.shape[:-2], keys.shape[:-2]), values.shape[:-2])
     four = [
         _two_batch_axes(t.expand(*batch, *t.shape[-2:]), batch) for t in (queries, keys, values)
     ]
@@ -164,7 +164,7 @@ def _pick(tensor: Tensor, axes: list[int]) -> list[int]:
     return [tensor.shape[axis] for axis in axes]
 
 
-def _two_batch_axes(tensor: Tensor, batch: torch.Size) -> Tensor:
+def _two_batch_axes(tensor: Tensor, batch: tuple[int, ...]) -> Tensor:
     if len(batch) <= 2:
         return tensor.reshape(*[1] * (2 - len(batch)), *tensor.shape)
     if any(size != 1 for size in tensor.shape[:-3]):

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from regard.attention.axes import Prepared, Queries, Trace
 from regard.attention.errors import DeviceError, DtypeError, OptionError, ShapeError, shown
 from regard.attention.kernels import Comparison, Given
+from regard.attention.kernels.numbers import common
 from regard.attention.scores.base import Score
 
 Function = Callable[[Tensor, Tensor], Tensor]
@@ -35,7 +36,7 @@ class FromFunction(Score):
         except TypeError as error:
             _takes_two(self.function, error)
             raise
-        batch = torch.broadcast_shapes(queries.shape[:-2], keys.shape[:-2])
+        batch = common(queries.shape[:-2], keys.shape[:-2])
         needed = (*batch, queries.shape[-2], keys.shape[-2])
         _check_scores(scores, queries)
         if tuple(scores.shape) != needed:
