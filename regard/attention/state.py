@@ -18,6 +18,10 @@ class LooksBack(ABC):
     Its trace is advanced by reading alone. Over many queries it is a scan: one step a query.
     """
 
+    def remembers(self) -> str:
+        """What a state is told apart by: another mechanism's is refused."""
+        return type(self).__name__
+
     @abstractmethod
     def start(self, prepared: Prepared, shape: tuple[int, ...]) -> Trace:
         """What it remembers before the first step, for `shape` `(*batch, query, key)`."""
@@ -92,7 +96,7 @@ def check_beams(index: Int[Tensor, "..."]) -> None:
 
 def remembering(*parts: object) -> tuple[str, ...]:
     """What a state is of: the names of those that look back."""
-    return tuple(type(part).__name__ for part in parts if isinstance(part, LooksBack))
+    return tuple(part.remembers() for part in parts if isinstance(part, LooksBack))
 
 
 def check_state(

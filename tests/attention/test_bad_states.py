@@ -24,6 +24,7 @@ pytestmark = pytest.mark.usefixtures("unchecked")
 dot = Attention(scores.Dot())
 looking = Attention(scores.LocationAware(SIZE, SIZE, HIDDEN))
 covering = Attention(scores.Coverage(scores.Dot()))
+nested = Attention(scores.Coverage(scores.LocationAware(SIZE, SIZE, HIDDEN)))
 moving = Attention(select=selection.Monotonic())
 
 
@@ -43,6 +44,8 @@ SAME = "Pass a state of the same batch and memory, or none to begin anew."
 @table(
     ("of another score", lambda: on(looking, stepped(covering)), StateError,
      "the state is of Coverage but this attention looks back by LocationAware.", OWN),
+    ("of the same around another", lambda: on(nested, stepped(covering)), StateError,
+     "the state is of Coverage but this attention looks back by Coverage(LocationAware).", OWN),
     ("of a selection", lambda: on(looking, stepped(moving)), StateError,
      "the state is of Monotonic but this attention looks back by LocationAware.", OWN),
     ("of what does not look back", lambda: on(moving, stepped(dot)), StateError,

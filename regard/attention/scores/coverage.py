@@ -61,6 +61,10 @@ class Coverage(Score, LooksBack):
         inner = self.inner.compare(queries, _of_inner(prepared), _of_inner(trace))
         return inner.biased(snapshot(self.weight, queries) * trace["covered"])
 
+    def remembers(self) -> str:
+        inner = self.inner.remembers() if isinstance(self.inner, LooksBack) else ""
+        return f"Coverage({inner})" if inner else "Coverage"
+
     def start(self, prepared: Prepared, shape: tuple[int, ...]) -> Trace:
         covered = {"covered": wide(prepared["keys"]).new_zeros(*shape[:-2], 1, shape[-1])}
         if self.room is not None:
