@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from regard.attention import kernels
 from regard.attention.inputs import as_index
 from regard.attention.kernels import Request
 from regard.attention.kernels.autocast import off
@@ -25,7 +26,7 @@ class Part:
         if self.found is not None:
             return self.found
         with off(self.request.values.device.type):
-            weights = self.request.weights()
+            weights = kernels.weights(self.request)
         # Weights found without a gradient must not serve someone who wants one.
         if torch.is_grad_enabled() or not self.request.comparison.requires_grad:
             self.found = weights
@@ -58,7 +59,7 @@ class Reading:
         rows = _rows(index, total, self.context.device)
         if len(self.parts) == 1 and self.parts[0].found is None:
             with off(self.context.device.type):
-                weights = self.parts[0].request.rows(rows).weights()
+                weights = kernels.weights(self.parts[0].request.rows(rows))
         else:
             weights = _joined([part.weights() for part in self.parts], -2)[..., rows, :]
         return self._shown(weights)

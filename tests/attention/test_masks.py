@@ -106,6 +106,21 @@ def test_some_pairs_are_taken_from_the_whole(tree, of: Sizes, chosen) -> None:
         assert torch.equal(visible, expected.sum(-1, keepdim=True))
 
 
+@settings(some, max_examples=60)
+@given(tree=trees(), of=sizes(), shared=st.booleans(), seed=st.integers(0, 2**16))
+def test_each_query_may_have_columns_of_its_own(tree, of: Sizes, shared: bool, seed: int) -> None:
+    mask, generator = grow(tree, of).mask, torch.Generator().manual_seed(seed)
+    items, rows = 1 if shared else of.items, torch.arange(of.queries).flip(0)
+    columns = torch.randint(0, of.keys, (items, of.queries, 5), generator=generator)
+    expected = table(mask, of).gather(-1, columns.expand(of.items, -1, -1))
+    pairs = Pairs(of.queries, of.keys).at(columns)
+    cases = {pairs: expected, pairs.take_rows(rows): expected[:, rows]}
+    for some_pairs, truth in cases.items():
+        assert torch.equal(mask.allows(some_pairs).expand_as(truth), truth)
+        visible = mask.visible(some_pairs).expand(*truth.shape[:-1], 1)
+        assert torch.equal(visible, truth.sum(-1, keepdim=True))
+
+
 @some
 @given(tree=trees(), of=sizes(), rows=st.lists(st.integers(0, 2), min_size=1, max_size=3))
 def test_rows_of_rows_are_rows(tree, of: Sizes, rows) -> None:
@@ -234,3 +249,5 @@ def test_a_few_pairs_of_a_million_squared_cost_a_few_numbers() -> None:
     rows, columns = torch.tensor([0, 500_000, 999_999]), torch.tensor([0, 499_873, 999_990])
     allowed = mask.allows(Pairs(MILLION, MILLION, rows=rows, columns=columns))
     assert allowed.tolist() == [[[True, False, False], [False, True, False], [False] * 3]]
+    visible = mask.visible(Pairs(MILLION**2, MILLION**2, rows=rows))
+    assert visible.flatten().tolist() == [1, 129, 112]

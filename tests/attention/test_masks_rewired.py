@@ -71,6 +71,19 @@ def test_some_pairs_of_a_moved_mask(tree, plan, of: Sizes, seed: int) -> None:
 
 
 @many
+@given(tree=trees(MOVABLE), plan=edits, of=odd_sizes(), seed=st.integers(0, 2**16))
+def test_windows_of_a_moved_mask(tree, plan, of: Sizes, seed: int) -> None:
+    mask, origins = moved(grow(tree, of).mask, plan, of.keys)
+    if not origins:
+        return
+    generator = torch.Generator().manual_seed(seed)
+    columns = torch.randint(0, len(origins), (of.items, of.queries, 3), generator=generator)
+    expected = whole(mask, of, len(origins)).gather(-1, columns)
+    allowed = mask.allows(Pairs(of.queries, len(origins)).at(columns))
+    assert torch.equal(allowed.expand_as(expected), expected)
+
+
+@many
 @given(tree=trees(MOVABLE), plan=edits, of=odd_sizes())
 def test_a_moved_mask_fits_its_keys_and_takes_heads(tree, plan, of: Sizes) -> None:
     mask, origins = moved(grow(tree, of).mask, plan, of.keys)

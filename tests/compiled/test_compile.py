@@ -70,6 +70,72 @@ def _gradients(module: nn.Module) -> list[Tensor]:
     return [t.grad.clone() for t in (*inputs, *module.parameters())]
 
 
+def test_the_additive_operator_is_one_node_with_its_gradients() -> None:
+    attention = Attention(scores.Additive(SIZE, SIZE, 3))
+
+    def read(*inputs: Tensor) -> Tensor:
+        with kernels.using(kernels.Additive()):
+            return attention(*inputs, mask=masks.Lengths([7, 0])).context
+
+    nodes: list[str] = []
+
+    def look(graph: torch.fx.GraphModule, _: list[Tensor]) -> torch.fx.GraphModule:
+        nodes.extend(str(node.target) for node in graph.graph.nodes)
+        return graph
+
+    torch.compile(read, fullgraph=True, backend=look)(*_inputs(2))
+    assert sum("additive_scores" in node for node in nodes) == 1
+    compiled = torch.compile(read, fullgraph=True, backend="aot_eager")
+    leaves = [[tensor.requires_grad_() for tensor in _inputs(2)] for _ in range(2)]
+    for function, inputs in zip((compiled, read), leaves, strict=True):
+        function(*inputs).square().sum().backward()
+    for found, expected in zip(*leaves, strict=True):
+        torch.testing.assert_close(found.grad, expected.grad)
+
+
+@pytest.mark.parametrize("score", [scores.ScaledDot(), scores.Additive(SIZE, SIZE, 3)], ids=str)
+@pytest.mark.parametrize(
+    "select", [selection.LocalMonotonic(1), selection.LocalPredictive(SIZE, 1)], ids=str
+)
+def test_windows_compile_with_their_gradients(score, select) -> None:
+    attention = Attention(score, select)
+
+    def read(queries: Tensor, keys: Tensor, values: Tensor, lengths: Tensor) -> Tensor:
+        with kernels.using(kernels.Windowed()):
+            mask = masks.Causal() & masks.Lengths(lengths)
+            return attention(queries, keys, values, mask=mask).context
+
+    found = []
+    for function in (torch.compile(read, fullgraph=True, backend="aot_eager"), read):
+        attention.zero_grad()
+        torch.manual_seed(3)
+        inputs = [torch.randn(2, n, SIZE, requires_grad=True) for n in (67, 71, 71)]
+        context = function(*inputs, torch.tensor([71, 0]))
+        context.square().sum().backward()
+        learned = [*inputs, *attention.parameters()]
+        found.append([context.detach(), *(tensor.grad for tensor in learned)])
+    for ours, expected in zip(*found, strict=True):
+        torch.testing.assert_close(ours, expected)
+
+
+@torch.no_grad()
+def test_local_steps_compile() -> None:
+    attention = Attention(select=selection.LocalMonotonic(2))
+    queries, keys, values = _inputs(2)
+    memory = attention.prepare(keys, values)
+
+    def step(query: Tensor, state: State | None) -> tuple[Tensor, State]:
+        with kernels.using(kernels.Windowed()):
+            reading = attention.read(query, memory, state=state)
+        return reading.context, reading.state
+
+    compiled, states = torch.compile(step, fullgraph=True, backend="eager"), [None, None]
+    for query in queries.split(1, -2):
+        context, states[0] = compiled(query, states[0])
+        expected, states[1] = step(query, states[1])
+        torch.testing.assert_close(context, expected)
+
+
 @torch.no_grad()
 def test_a_decoder_step_compiles() -> None:
     """The memory and the state go in and out of the graph."""

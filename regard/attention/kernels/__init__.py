@@ -3,15 +3,30 @@
 `Reference` answers everything and is the truth that the others are held to, gradients included.
 """
 
-from regard.attention.kernels.choose import KERNELS, Keeps, Kernel, answer, keep, using
+from regard.attention.kernels.additive import Additive
+from regard.attention.kernels.choose import (
+    KERNELS,
+    Keeps,
+    Kernel,
+    answer,
+    available,
+    keep,
+    using,
+    weights,
+)
 from regard.attention.kernels.comparison import Comparison, Dot, Gauss, Given, Inverse, Tanh
+from regard.attention.kernels.heap import kept_heap
 from regard.attention.kernels.reference import Reference
 from regard.attention.kernels.request import Request, View
-from regard.attention.kernels.rule import Rule, Soft
+from regard.attention.kernels.rule import Along, Around, Rule, Soft
 from regard.attention.kernels.sdpa import Sdpa
+from regard.attention.kernels.window import Windowed
 
 __all__ = [
     "KERNELS",
+    "Additive",
+    "Along",
+    "Around",
     "Comparison",
     "Dot",
     "Gauss",
@@ -26,7 +41,11 @@ __all__ = [
     "Soft",
     "Tanh",
     "View",
+    "Windowed",
     "answer",
+    "available",
     "keep",
+    "kept_heap",
     "using",
+    "weights",
 ]

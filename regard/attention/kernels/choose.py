@@ -9,10 +9,13 @@ from torch import Tensor
 
 from regard.attention.axes import Context, Prepared, Weights
 from regard.attention.errors import KernelError, shown
+from regard.attention.kernels import native
+from regard.attention.kernels.additive import Additive
 from regard.attention.kernels.comparison import Comparison
 from regard.attention.kernels.reference import Reference
 from regard.attention.kernels.request import Request
 from regard.attention.kernels.sdpa import Sdpa
+from regard.attention.kernels.window import Windowed
 
 
 @runtime_checkable
@@ -37,14 +40,23 @@ class Keeps(Protocol):
         """Tensors `(*batch, key, …)` by name, found again in `request.kept`."""
 
 
-KERNELS: tuple[Kernel, ...] = (Sdpa(), Reference())
+@runtime_checkable
+class Weighs(Protocol):
+    """A kernel that can tell the weights of a request quickly."""
+
+    def weights(self, request: Request) -> Weights:
+        """The weights, before dropout."""
+
+
+KERNELS: tuple[Kernel, ...] = (Windowed(), Additive(), Sdpa(), Reference())
 """In the order in which they are asked."""
 
 
 class _Told(threading.local):
     """The kernels that `using` names, in this thread; torch.compile cannot see a ContextVar."""
 
-    only: tuple[Kernel, ...] = ()
+    def __init__(self) -> None:
+        self.only: tuple[Kernel, ...] = ()
 
 
 _told = _Told()
@@ -73,6 +85,23 @@ def using(*kernels: Kernel) -> Iterator[None]:
         _told.only = before
 
 
+def available() -> dict[str, str]:
+    """What answers here, by name, and how.
+
+    >>> from regard import kernels
+    >>> sorted(kernels.available())
+    ['additive', 'reference', 'sdpa', 'window']
+    """
+    built = native.library() is not None
+    chunks = "PyTorch, in chunks: the C kernels were not built; reinstall with a C compiler"
+    return {
+        "additive": f"C, {native.LEVELS[native.level()]}" if built else chunks,
+        "window": "PyTorch, the keys of each window gathered",
+        "sdpa": "torch's fused attention",
+        "reference": "PyTorch, every pair",
+    }
+
+
 def answer(request: Request) -> tuple[Context, Weights | None]:
     """Ask the first kernel that can, and that is quicker unless it was told to be used."""
     only = _told.only
@@ -88,6 +117,14 @@ def answer(request: Request) -> tuple[Context, Weights | None]:
         "no kernel allowed here takes this read. " + ". ".join(reasons) + ". "
         "Add kernels.Reference() to using(…): it takes everything."
     )
+
+
+def weights(request: Request) -> Weights:
+    """The weights of a request, by the quickest kernel that can tell them."""
+    for kernel in _told.only or KERNELS:
+        if isinstance(kernel, Weighs) and not kernel.refusals(request):
+            return kernel.weights(request)
+    return request.weights()
 
 
 def keep(kind: type[Comparison], prepared: Prepared) -> Prepared:

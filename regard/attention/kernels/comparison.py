@@ -19,8 +19,13 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.attention.axes import Bias, Queries, Scalar, Scores
+from regard.attention.gathered import of_keys, of_pairs
 from regard.attention.kernels.numbers import common, matmul, wide
-from regard.attention.records import changed, record, static, tensors
+from regard.attention.kernels.products import products
+from regard.attention.records import changed, mapped, record, static, tensors
+
+Windows = Int[Tensor, "*#batch window column"]
+"""Which keys are looked at: some for each window, and as many queries in each."""
 
 
 class Comparison(ABC):
@@ -40,6 +45,10 @@ class Comparison(ABC):
     @abstractmethod
     def columns(self, part: slice) -> "Comparison":
         """Some of the keys only."""
+
+    @abstractmethod
+    def raw_at(self, columns: Windows) -> Scores:
+        """The scores at some columns only, without the bias, in float32 at least."""
 
     @property
     @abstractmethod
@@ -61,10 +70,27 @@ class Comparison(ABC):
         """How many numbers are held at once for a pair while it is scored."""
         return 1
 
+    @property
+    def own_width(self) -> int:
+        """The same for a pair whose key was gathered for it."""
+        return 1
+
     def scores(self) -> Scores:
         """The scores of all pairs, bias included, in float32 at least."""
         raw = self.raw()
         return raw if self.bias is None else raw + wide(self.bias)
+
+    def gather(self, columns: Windows) -> Scores:
+        """The scores of each query with its own keys, `(*batch, query, column)`, bias included.
+
+        Args:
+            columns: `(*batch, window, column)`: which keys. The queries are dealt out to the
+                windows in order, as many to each.
+        """
+        raw = self.raw_at(columns)
+        if self.bias is None:
+            return raw
+        return raw + wide(of_pairs(self.bias, for_each(columns, self.shape[-2])))
 
     def biased(self, term: Bias) -> "Comparison":
         """The same comparison with one more term added to its scores."""
@@ -84,6 +110,12 @@ class Vectors(Comparison):
 
     def columns(self, part: slice) -> "Vectors":
         return changed(self, keys=self.keys[..., part, :], bias=_columns(self.bias, part))
+
+    def in_windows(self, columns: Windows) -> "Vectors":
+        """Each window as an item of a batch, its queries against its keys; without the bias."""
+        items = mapped(changed(self, bias=None), lambda tensor: tensor.unsqueeze(-3))
+        queries = self.queries.unflatten(-2, (columns.shape[-2], -1))
+        return changed(items, queries=queries, keys=of_keys(self.keys, columns))
 
     @property
     def shape(self) -> torch.Size:
@@ -114,6 +146,11 @@ class Dot(Vectors):
     def raw(self) -> Scores:
         return matmul(self.scaled_queries(), wide(self.keys).mT)
 
+    def raw_at(self, columns: Windows) -> Scores:
+        if columns.shape[-2] == self.queries.shape[-2]:
+            return products(self.scaled_queries(), self.keys, columns)
+        return self.in_windows(columns).raw().flatten(-3, -2)
+
 
 @record
 class Tanh(Vectors):
@@ -128,8 +165,15 @@ class Tanh(Vectors):
         hidden = torch.tanh(pairwise(self.queries) + wide(self.keys)[..., None, :, :])
         return (hidden @ wide(self.v)[..., None, :, :].mT).squeeze(-1)
 
+    def raw_at(self, columns: Windows) -> Scores:
+        return self.in_windows(columns).raw().flatten(-3, -2)
+
     @property
     def width(self) -> int:
+        return self.keys.shape[-1]
+
+    @property
+    def own_width(self) -> int:
         return self.keys.shape[-1]
 
 
@@ -145,9 +189,16 @@ class Gauss(Vectors):
     def raw(self) -> Scores:
         return squared_distances(self.queries, self.keys) * (wide(self.precision) * -0.5)
 
+    def raw_at(self, columns: Windows) -> Scores:
+        return self.in_windows(columns).raw().flatten(-3, -2)
+
     @property
     def width(self) -> int:
         return distance_width(self.queries)
+
+    @property
+    def own_width(self) -> int:
+        return self.keys.shape[-1]
 
     def as_dot(self, seen: Bool[Tensor, "*#batch #key 1"] | None = None) -> Dot:
         """The same up to a constant for each query, which softmax does not see.
@@ -184,9 +235,16 @@ class Inverse(Vectors):
         # Clamped before the root, whose gradient at 0 is infinite.
         return squared_distances(self.queries, self.keys).clamp(min=self.floor**2).rsqrt()
 
+    def raw_at(self, columns: Windows) -> Scores:
+        return self.in_windows(columns).raw().flatten(-3, -2)
+
     @property
     def width(self) -> int:
         return distance_width(self.queries)
+
+    @property
+    def own_width(self) -> int:
+        return self.keys.shape[-1]
 
 
 @record
@@ -206,6 +264,9 @@ class Given(Comparison):
     def columns(self, part: slice) -> "Given":
         return changed(self, given=self.given[..., part], bias=_columns(self.bias, part))
 
+    def raw_at(self, columns: Windows) -> Scores:
+        return wide(of_pairs(self.given, for_each(columns, self.given.shape[-2])))
+
     @property
     def shape(self) -> torch.Size:
         return self.given.shape
@@ -213,6 +274,15 @@ class Given(Comparison):
     @property
     def dtype(self) -> torch.dtype:
         return self.given.dtype
+
+
+def for_each(columns: Windows, queries: int) -> Int[Tensor, "*#batch query column"]:
+    """The columns of each query: those of its window."""
+    windows, width = columns.shape[-2:]
+    if windows == queries:
+        return columns
+    each = columns.unsqueeze(-2).expand(*columns.shape[:-1], queries // windows, width)
+    return each.flatten(-3, -2)
 
 
 def pairwise(queries: Queries) -> Float[Tensor, "*#batch query 1 query_size"]:
@@ -240,8 +310,8 @@ def distance_width(queries: Queries) -> int:
 
 
 def _subtracts(queries: Queries) -> bool:
-    """float64 has nothing wider, and on most accelerators it is slow."""
-    return queries.dtype == torch.float64 or queries.device.type != "cpu"
+    """One query holds no more than its keys; float64 has nothing wider, or is slow, but on CPUs."""
+    return queries.shape[-2] == 1 or queries.dtype == torch.float64 or queries.device.type != "cpu"
 
 
 def take(tensor: Tensor | None, index: Tensor, rows: int) -> Tensor | None:

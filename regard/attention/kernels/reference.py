@@ -1,5 +1,7 @@
 """The plain way: takes every request, and is the truth that the fast ways are held to."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -24,18 +26,24 @@ class Reference:
         return True
 
     def __call__(self, request: Request) -> tuple[Context, Weights | None]:
-        rows = request.comparison.shape[-2]
-        block = max(1, BLOCK // max(1, request.comparison.shape.numel() // max(1, rows)))
-        if rows <= block:
-            return _whole(request)
-        # Any selection is exact in blocks of rows: it looks at one row at a time.
-        device = request.values.device
-        parts = torch.arange(rows, device=device).split(block)
-        return torch.cat([_whole(request.rows(part))[0] for part in parts], -2), None
+        return blockwise(request, _scores)
 
 
-def _whole(request: Request) -> tuple[Context, Weights]:
-    weights = request.select(_scores(request.comparison))
+def blockwise(
+    request: Request, scores: Callable[[Comparison], Scores]
+) -> tuple[Context, Weights | None]:
+    """Score, select and sum, in blocks of rows where all at once would be too much."""
+    rows = request.shape[-2]
+    block = max(1, BLOCK // max(1, request.shape.numel() // max(1, rows)))
+    if rows <= block:
+        return _whole(request, scores)
+    # Any selection is exact in blocks of rows: it looks at one row at a time.
+    parts = torch.arange(rows, device=request.values.device).split(block)
+    return torch.cat([_whole(request.rows(part), scores)[0] for part in parts], -2), None
+
+
+def _whole(request: Request, scores: Callable[[Comparison], Scores]) -> tuple[Context, Weights]:
+    weights = request.select(scores(request.comparison))
     context = matmul(request.rule.thin(weights), wide(request.values))
     return context.to(request.values.dtype), weights
 

@@ -69,6 +69,18 @@ class Request:
             view=self.view.rows(index),
         )
 
+    def columns(self, part: slice) -> "Request":
+        """The same read of some of the keys only, which keep their places."""
+        pairs, faulty = self.view.pairs, self.faulty_keys
+        return changed(
+            self,
+            comparison=self.comparison.columns(part),
+            values=self.values[..., part, :],
+            view=changed(self.view, pairs=pairs.at(pairs.column_index()[0, part])),
+            kept={name: tensor[..., part, :] for name, tensor in self.kept.items()},
+            faulty_keys=None if faulty is None else faulty[..., part],
+        )
+
     def select(self, scores: Scores) -> Weights:
         """Scores to weights, before dropout."""
         if not scores.shape[-1]:

@@ -6,10 +6,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.attention.axes import Allowed, Scores, Weights
+from regard.attention.axes import Allowed, PerQuery, Scores, Weights
+from regard.attention.kernels.comparison import take
 from regard.attention.kernels.numbers import softmax
 from regard.attention.masks import Pairs
-from regard.attention.records import record, static
+from regard.attention.records import changed, record, static
 
 
 class Rule(ABC):
@@ -54,3 +55,39 @@ class Soft(Rule):
 
     def rows(self, index: Int[Tensor, " row"], rows: int) -> "Soft":
         return self
+
+
+@record
+class Along(Rule):
+    """Softmax in a window around the key of the query's own number, counted from `first`."""
+
+    window: int = static()
+    first: int = static(default=0)
+    dropout: float = static(default=0.0)
+
+    def weights(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Weights:
+        distance = pairs.column_index() - (pairs.row_index() + self.first)
+        near = distance.abs() <= self.window
+        return softmax(scores, near if allowed is None else near & allowed)
+
+    def rows(self, index: Int[Tensor, " row"], rows: int) -> "Along":
+        return self  # the pairs know their numbers
+
+
+@record
+class Around(Rule):
+    """Softmax in a window around each query's centre, bent by a Gaussian."""
+
+    centres: PerQuery
+    window: int = static()
+    sigma: float = static()
+    dropout: float = static(default=0.0)
+
+    def weights(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Weights:
+        distance = pairs.column_index() - self.centres
+        near = distance.abs() <= self.window
+        weights = softmax(scores, near if allowed is None else near & allowed)
+        return weights * torch.exp(distance.square() / (-2 * self.sigma**2))
+
+    def rows(self, index: Int[Tensor, " row"], rows: int) -> "Around":
+        return changed(self, centres=take(self.centres, index, rows))

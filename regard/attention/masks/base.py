@@ -16,7 +16,7 @@ from torch.nn import functional
 from regard.attention.axes import Allowed, Count
 from regard.attention.errors import DeviceError, MaskError, shown
 from regard.attention.masks.pairs import Pairs
-from regard.attention.records import mapped, record, static
+from regard.attention.records import changed, mapped, record, static
 
 
 class Mask(ABC):
@@ -34,7 +34,7 @@ class Mask(ABC):
 
     @abstractmethod
     def allows(self, pairs: Pairs) -> Allowed:
-        """May they read: for these pairs only, be they all, some rows or some columns."""
+        """May they read: for these pairs only, be they all, some rows, some columns or windows."""
 
     @abstractmethod
     def rewire(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> "Mask":
@@ -63,11 +63,22 @@ class Mask(ABC):
                 "Give the lengths for which it was made."
             ) from error
 
+    def span(self, pairs: Pairs) -> tuple[Count, Count] | None:
+        """The first key that each query may read, and the one after the last.
+
+        None where these cannot be told without a look at each pair, or where some in between are
+        hidden.
+        """
+        return None
+
     def visible(self, pairs: Pairs) -> Count:
         """How many keys each query may read."""
+        span = self.span(pairs) if pairs.columns is None else None
+        if span is not None:
+            first, end = (place.clamp(0, pairs.keys) for place in span)
+            return (end - first).clamp(min=0)
         allowed = self.allows(pairs)
-        columns = pairs.keys if pairs.columns is None else len(pairs.columns)
-        return allowed.expand(*allowed.shape[:-1], columns).sum(-1, keepdim=True)
+        return allowed.expand(*allowed.shape[:-1], pairs.width).sum(-1, keepdim=True)
 
     @abstractmethod
     def check(self, shape: tuple[int, ...], device: torch.device) -> None:
@@ -116,6 +127,12 @@ class And(Mask):
 
     def allows(self, pairs: Pairs) -> Allowed:
         return self.left.allows(pairs) & self.right.allows(pairs)
+
+    def span(self, pairs: Pairs) -> tuple[Count, Count] | None:
+        left, right = self.left.span(pairs), self.right.span(pairs)
+        if left is None or right is None:
+            return None
+        return torch.maximum(left[0], right[0]), torch.minimum(left[1], right[1])
 
     def rewire(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
         return And(self.left.rewire(source, keys, fresh), self.right.rewire(source, keys, fresh))
@@ -172,11 +189,10 @@ class Rewired(Mask):
     def allows(self, pairs: Pairs) -> Allowed:
         source = self.source.flatten()
         source = source if pairs.columns is None else source[pairs.columns]
-        before = Pairs(pairs.queries, self.keys, pairs.device, pairs.rows, source.clamp(min=0))
-        new = source < 0
+        new = pairs.at(source).column_index() < 0
         if not self.keys:  # there was nothing to speak of: all keys are new
-            return torch.full_like(new, self.fresh)[None, :]
-        allowed = self.inner.allows(before)
+            return torch.full_like(new, self.fresh)
+        allowed = self.inner.allows(changed(pairs, keys=self.keys, columns=source.clamp(min=0)))
         return allowed | new if self.fresh else allowed & ~new
 
     def rewire(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:

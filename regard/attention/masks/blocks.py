@@ -58,8 +58,7 @@ class Blocks(Mask):
             queries = self.query_blocks
         else:
             queries = self.query_blocks[..., pairs.rows, :]
-        keys = keys if pairs.columns is None else keys[..., pairs.columns]
-        return queries == keys
+        return queries == pairs.of_columns(keys)
 
     def rewire(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
         if self.query_blocks is None:

@@ -44,9 +44,7 @@ class Dense(Mask):
         allowed = self.allowed
         if pairs.rows is not None and allowed.shape[-2] != 1:
             allowed = allowed[..., pairs.rows, :]
-        if pairs.columns is not None and allowed.shape[-1] != 1:
-            allowed = allowed[..., pairs.columns]
-        return allowed
+        return pairs.of_columns(allowed)
 
     def rewire(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
         return Rewired(self, source[None, :], keys, fresh)

@@ -42,10 +42,9 @@ class Lengths(Mask):
     def allows(self, pairs: Pairs) -> Allowed:
         return pairs.column_index() < self.limits
 
-    def visible(self, pairs: Pairs) -> Count:
-        if pairs.columns is None:
-            return self.limits.clamp(max=pairs.keys)
-        return self.allows(pairs).sum(-1, keepdim=True)
+    def span(self, pairs: Pairs) -> tuple[Count, Count] | None:
+        limits = self.limits.long()  # bytes cannot be compared with a thousand keys
+        return torch.zeros_like(limits), limits
 
     def rewire(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
         return Rewired(self, source[None, :], keys, fresh)

@@ -23,10 +23,9 @@ class Causal(Mask):
     def allows(self, pairs: Pairs) -> Allowed:
         return pairs.column_index() <= pairs.standing()
 
-    def visible(self, pairs: Pairs) -> Count:
-        if pairs.columns is None:
-            return (pairs.standing() + 1).clamp(0, pairs.keys)
-        return self.allows(pairs).sum(-1, keepdim=True)
+    def span(self, pairs: Pairs) -> tuple[Count, Count] | None:
+        own = pairs.standing()
+        return torch.zeros_like(own), own + 1
 
     def rewire(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
         return self
@@ -61,6 +60,10 @@ class Window(Mask):
         distance = pairs.column_index() - pairs.standing()
         return (distance >= -self.before) & (distance <= self.after)
 
+    def span(self, pairs: Pairs) -> tuple[Count, Count] | None:
+        own = pairs.standing()
+        return own - self.before, own + (self.after + 1)
+
     def rewire(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
         return self
 
@@ -89,10 +92,9 @@ class Prefix(Mask):
     def allows(self, pairs: Pairs) -> Allowed:
         return pairs.column_index() < self.size
 
-    def visible(self, pairs: Pairs) -> Count:
-        if pairs.columns is None:
-            return torch.tensor([[min(self.size, pairs.keys)]], device=pairs.device)
-        return self.allows(pairs).sum(-1, keepdim=True)
+    def span(self, pairs: Pairs) -> tuple[Count, Count] | None:
+        end = torch.tensor([[min(self.size, pairs.keys)]], device=pairs.device)
+        return torch.zeros_like(end), end
 
     def rewire(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
         return Rewired(self, source[None, :], keys, fresh)

@@ -13,7 +13,7 @@ class Score(nn.Module, ABC):
     """How relevant is each key? A module that turns queries and keys into a `Comparison`."""
 
     compares: type[Comparison]
-    """What kind of comparison it makes; kernels that keep something of the keys look at it."""
+    """What it makes of the prepared keys; kernels that keep something of these look at it."""
 
     looks_at_keys: bool = True
     """Does what a key contains matter? If not, a key that is not finite harms nobody."""

@@ -1,17 +1,12 @@
 """Local attention: a window around one place (Luong 2015, section 3.2)."""
 
 import torch
-from jaxtyping import Int
-from torch import Tensor
 
-from regard.attention.axes import Allowed, PerQuery, Queries, Scores, Trace, Weights
-from regard.attention.kernels import Rule, View
-from regard.attention.kernels.comparison import take
-from regard.attention.kernels.numbers import softmax, wide
-from regard.attention.masks import Pairs
+from regard.attention.axes import Queries, Trace
+from regard.attention.kernels import Along, Around, Rule, View
+from regard.attention.kernels.numbers import wide
 from regard.attention.options import positive, whole
 from regard.attention.parameters import matrix, project, size_given
-from regard.attention.records import changed, record, static
 from regard.attention.selection.base import Selection, dropout_rate
 
 
@@ -32,9 +27,7 @@ class LocalMonotonic(Selection):
         self.dropout = dropout_rate(dropout)
 
     def bind(self, queries: Queries, view: View, trace: Trace) -> Rule:
-        centres = (view.pairs.row_index() + view.step).to(wide(queries).dtype)
-        centres = centres.reshape(*[1] * (queries.ndim - 2), -1, 1)
-        return Around(centres, self.window, None, self.dropout if self.training else 0.0)
+        return Along(self.window, view.step, self.dropout if self.training else 0.0)
 
     def extra_repr(self) -> str:
         return f"window={self.window}, dropout={self.dropout}"
@@ -81,24 +74,3 @@ class LocalPredictive(Selection):
 
     def extra_repr(self) -> str:
         return f"query_size={self.query_size}, window={self.window}, sigma={self.sigma}"
-
-
-@record
-class Around(Rule):
-    """Softmax in a window around each query's centre, bent by a Gaussian if it has a width."""
-
-    centres: PerQuery
-    window: int = static()
-    sigma: float | None = static()
-    dropout: float = static(default=0.0)
-
-    def weights(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Weights:
-        distance = pairs.column_index() - self.centres
-        near = distance.abs() <= self.window
-        weights = softmax(scores, near if allowed is None else near & allowed)
-        if self.sigma is None:
-            return weights
-        return weights * torch.exp(distance.square() / (-2 * self.sigma**2))
-
-    def rows(self, index: Int[Tensor, " row"], rows: int) -> Rule:
-        return changed(self, centres=take(self.centres, index, rows))

@@ -1,0 +1,406 @@
+/* Additive scores, e = v . tanh(a + b), for every query a and key b.
+ *
+ * tanh(a + b) = 1 - 2 r,  r = 1 / (1 + E F),  E = exp(2a),  F = exp(2b).
+ *
+ * E and F are computed once for each query and each key, so a pair costs one fma, one reciprocal
+ * and one fma. We sum v (1/2 - r) and not v r: for small a + b the latter would cancel.
+ *
+ * Shapes, row-major: E (items, rows, width), F (some, keys, width), v (items, width),
+ * scores (items, rows, keys). width is a multiple of 32; what is padded has v = 0. Item n reads
+ * the keys F[which[n]], so that beams share theirs; from one item of E to the next are `stride`
+ * numbers, so that a block of rows can be asked for.
+ *
+ * The caller sees to the range: "paired" takes one reciprocal for two elements, which needs
+ * |a| + |b| < 21; alone they need |a| + |b| < 43. Beyond, E F leaves float.
+ *
+ * Plain C, no torch: one source, which picks at run time what the processor has.
+ */
+
+#include <math.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define X86 1
+#include <immintrin.h>
+#endif
+
+#define MOST_THREADS 64
+
+/* One item's rows: what a thread works on. */
+typedef struct {
+    const float *e, *f, *v, *g; /* g: the gradient of the scores, for the way back */
+    float *scores, *de, *df, *dv;
+    const long *which;
+    long rows, keys, width, stride;
+    int paired;
+} Part;
+
+/* ---- any processor ------------------------------------------------------------------------- */
+
+#define INLINE __attribute__((always_inline)) static inline
+
+INLINE void forward_plain(const Part *p) {
+    const float *v = p->v;
+    for (long i = 0; i < p->rows; i++)
+        for (long j = 0; j < p->keys; j++) {
+            const float *e = p->e + i * p->width, *f = p->f + j * p->width;
+            float sum = 0.0f;
+#pragma omp simd reduction(+ : sum)
+            for (long h = 0; h < p->width; h++)
+                sum += v[h] * (0.5f - 1.0f / (1.0f + e[h] * f[h]));
+            p->scores[i * p->keys + j] = 2.0f * sum;
+        }
+}
+
+INLINE void backward_plain(const Part *p) {
+    float *restrict dv = p->dv;
+    for (long i = 0; i < p->rows; i++)
+        for (long j = 0; j < p->keys; j++) {
+            const float *e = p->e + i * p->width, *f = p->f + j * p->width;
+            float *restrict de = p->de + i * p->width, *restrict df = p->df + j * p->width;
+            const float g = p->g[i * p->keys + j];
+#pragma omp simd
+            for (long h = 0; h < p->width; h++) {
+                float u = e[h] * f[h], r = 1.0f / (1.0f + u), t = g * (u * r * r);
+                de[h] += t;
+                df[h] += t;
+                dv[h] += g * (0.5f - r);
+            }
+        }
+}
+
+static void forward_any(const Part *p) { forward_plain(p); }
+static void backward_any(const Part *p) { backward_plain(p); }
+
+#ifdef X86
+
+#define AVX2 __attribute__((target("avx2,fma"))) static
+
+AVX2 void forward_avx2(const Part *p) { forward_plain(p); }
+AVX2 void backward_avx2(const Part *p) { backward_plain(p); }
+
+/* ---- AVX-512 ------------------------------------------------------------------------------- */
+
+#define AVX512 __attribute__((target("avx512f,fma"), always_inline)) static inline
+
+/* 1 / d: 14 bits by table, the rest by one Newton step. */
+AVX512 __m512 reciprocal(__m512 d) {
+    __m512 r = _mm512_rcp14_ps(d);
+    return _mm512_mul_ps(r, _mm512_fnmadd_ps(d, r, _mm512_set1_ps(2.0f)));
+}
+
+/* R rows against C keys at once, so that each load serves several pairs. */
+AVX512 void forward_tile(const Part *p, long i, long j, const int R, const int C) {
+    const __m512 one = _mm512_set1_ps(1.0f), half = _mm512_set1_ps(0.5f);
+    const float *e = p->e + i * p->width, *f = p->f + j * p->width;
+    const long w = p->width;
+    __m512 sum[2][4];
+    for (int r = 0; r < R; r++)
+        for (int c = 0; c < C; c++) sum[r][c] = _mm512_setzero_ps();
+    for (long h = 0; h < w; h += 32) {
+        __m512 v0 = _mm512_loadu_ps(p->v + h), v1 = _mm512_loadu_ps(p->v + h + 16);
+        __m512 middle = _mm512_mul_ps(half, _mm512_add_ps(v0, v1));
+        __m512 e0[2], e1[2];
+        for (int r = 0; r < R; r++) {
+            e0[r] = _mm512_loadu_ps(e + r * w + h);
+            e1[r] = _mm512_loadu_ps(e + r * w + h + 16);
+        }
+        for (int c = 0; c < C; c++) {
+            __m512 f0 = _mm512_loadu_ps(f + c * w + h), f1 = _mm512_loadu_ps(f + c * w + h + 16);
+            for (int r = 0; r < R; r++) {
+                __m512 d0 = _mm512_fmadd_ps(e0[r], f0, one), d1 = _mm512_fmadd_ps(e1[r], f1, one);
+                __m512 part;
+                if (p->paired) { /* v0/d0 + v1/d1 = (v0 d1 + v1 d0) / (d0 d1) */
+                    __m512 top = _mm512_fmadd_ps(v0, d1, _mm512_mul_ps(v1, d0));
+                    part = _mm512_fnmadd_ps(top, reciprocal(_mm512_mul_ps(d0, d1)), middle);
+                } else {
+                    __m512 top = _mm512_mul_ps(v0, _mm512_sub_ps(half, reciprocal(d0)));
+                    part = _mm512_fmadd_ps(v1, _mm512_sub_ps(half, reciprocal(d1)), top);
+                }
+                sum[r][c] = _mm512_add_ps(sum[r][c], part);
+            }
+        }
+    }
+    for (int r = 0; r < R; r++)
+        for (int c = 0; c < C; c++)
+            p->scores[(i + r) * p->keys + j + c] = 2.0f * _mm512_reduce_add_ps(sum[r][c]);
+}
+
+/* All keys for R rows. */
+AVX512 void forward_rows(const Part *p, long i, const int R) {
+    long j = 0;
+    for (; j + 4 <= p->keys; j += 4) forward_tile(p, i, j, R, 4);
+    if (j + 2 <= p->keys) forward_tile(p, i, j, R, 2), j += 2;
+    if (j < p->keys) forward_tile(p, i, j, R, 1);
+}
+
+__attribute__((target("avx512f,fma"))) static void forward_avx512(const Part *p) {
+    long i = 0;
+    for (; i + 2 <= p->rows; i += 2) forward_rows(p, i, 2);
+    if (i < p->rows) forward_rows(p, i, 1);
+}
+
+/* Sixteen hidden units of R rows against all keys: the rows' sums stay in registers, and a key's
+ * sum is loaded and stored once for R pairs. */
+AVX512 void backward_tile(const Part *p, long i, long h, const int R) {
+    const __m512 one = _mm512_set1_ps(1.0f), half = _mm512_set1_ps(0.5f);
+    const long w = p->width;
+    __m512 e[8], de[8], dv = _mm512_loadu_ps(p->dv + h);
+    for (int r = 0; r < R; r++) {
+        e[r] = _mm512_loadu_ps(p->e + (i + r) * w + h);
+        de[r] = _mm512_setzero_ps();
+    }
+    for (long j = 0; j < p->keys; j++) {
+        __m512 f = _mm512_loadu_ps(p->f + j * w + h), df = _mm512_loadu_ps(p->df + j * w + h);
+        for (int r = 0; r < R; r++) {
+            __m512 g = _mm512_set1_ps(p->g[(i + r) * p->keys + j]);
+            __m512 u = _mm512_mul_ps(e[r], f), x = reciprocal(_mm512_add_ps(u, one));
+            __m512 t = _mm512_mul_ps(_mm512_mul_ps(u, x), x); /* r - r^2 would cancel at r = 1 */
+            de[r] = _mm512_fmadd_ps(g, t, de[r]);
+            df = _mm512_fmadd_ps(g, t, df);
+            dv = _mm512_fmadd_ps(g, _mm512_sub_ps(half, x), dv);
+        }
+        _mm512_storeu_ps(p->df + j * w + h, df);
+    }
+    for (int r = 0; r < R; r++) {
+        float *to = p->de + (i + r) * w + h;
+        _mm512_storeu_ps(to, _mm512_add_ps(_mm512_loadu_ps(to), de[r]));
+    }
+    _mm512_storeu_ps(p->dv + h, dv);
+}
+
+AVX512 void backward_rows(const Part *p, long i, const int R) {
+    for (long h = 0; h < p->width; h += 16) backward_tile(p, i, h, R);
+}
+
+__attribute__((target("avx512f,fma"))) static void backward_avx512(const Part *p) {
+    long i = 0;
+    for (; i + 8 <= p->rows; i += 8) backward_rows(p, i, 8);
+    if (i + 4 <= p->rows) backward_rows(p, i, 4), i += 4;
+    if (i + 2 <= p->rows) backward_rows(p, i, 2), i += 2;
+    if (i < p->rows) backward_rows(p, i, 1);
+}
+
+/* e^2x: 2x = n ln 2 + r, and e^r by a polynomial that is exact to the last bit but one. */
+AVX512 __m512 exponential(__m512 x) {
+    x = _mm512_add_ps(x, x);
+    __m512 n = _mm512_roundscale_ps(_mm512_mul_ps(x, _mm512_set1_ps(1.44269504f)), 0);
+    __m512 r = _mm512_fnmadd_ps(n, _mm512_set1_ps(0.693359375f), x);
+    r = _mm512_fnmadd_ps(n, _mm512_set1_ps(-2.12194440e-4f), r);
+    __m512 s = _mm512_set1_ps(1.9790244e-4f);
+    s = _mm512_fmadd_ps(s, r, _mm512_set1_ps(1.3944759e-3f));
+    s = _mm512_fmadd_ps(s, r, _mm512_set1_ps(8.3334977e-3f));
+    s = _mm512_fmadd_ps(s, r, _mm512_set1_ps(4.1666295e-2f));
+    s = _mm512_fmadd_ps(s, r, _mm512_set1_ps(1.6666666e-1f));
+    s = _mm512_fmadd_ps(s, r, _mm512_set1_ps(0.5f));
+    s = _mm512_fmadd_ps(_mm512_mul_ps(r, r), s, r);
+    return _mm512_scalef_ps(_mm512_add_ps(s, _mm512_set1_ps(1.0f)), n);
+}
+
+/* Rows of x to padded rows of e^2x; the return is max |x|, NaN if there is one. */
+__attribute__((target("avx512f,fma"))) static float exponentials_avx512(
+    const float *x, float *to, long rows, long size, long width) {
+    __m512 largest = _mm512_setzero_ps();
+    __mmask16 nans = 0;
+    for (long i = 0; i < rows; i++)
+        for (long h = 0; h < width; h += 16) {
+            long left = size - h;
+            __mmask16 there = left >= 16 ? 0xffff : left > 0 ? (__mmask16)((1u << left) - 1) : 0;
+            __m512 part = _mm512_maskz_loadu_ps(there, x + i * size + h);
+            __m512 e = _mm512_maskz_mov_ps(there, exponential(part));
+            _mm512_storeu_ps(to + i * width + h, e);
+            nans |= _mm512_cmp_ps_mask(part, part, _CMP_UNORD_Q);
+            largest = _mm512_max_ps(largest, _mm512_abs_ps(part));
+        }
+    return nans ? NAN : _mm512_reduce_max_ps(largest);
+}
+
+#endif
+
+/* ---- which of them ------------------------------------------------------------------------- */
+
+typedef void (*Kernel)(const Part *);
+
+/* 0: any processor, 1: AVX2, 2: AVX-512. */
+int regard_level(void) {
+#ifdef X86
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f")) return 2;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 1;
+#endif
+    return 0;
+}
+
+static Kernel forward_kernel(int level) {
+#ifdef X86
+    if (level >= 2) return forward_avx512;
+    if (level == 1) return forward_avx2;
+#endif
+    (void)level;
+    return forward_any;
+}
+
+static Kernel backward_kernel(int level) {
+#ifdef X86
+    if (level >= 2) return backward_avx512;
+    if (level == 1) return backward_avx2;
+#endif
+    (void)level;
+    return backward_any;
+}
+
+/* ---- threads ------------------------------------------------------------------------------- */
+
+/* A run of rows, counted over all items; the last threads' sums of keys and of v are their own. */
+typedef struct {
+    Kernel kernel;
+    Part whole;
+    long from, to;
+    float *df, *dv; /* sums from item from / rows on, to be added to the result */
+    int failed;
+} Job;
+
+static void *work(void *given) {
+    Job *job = given;
+    const Part *w = &job->whole;
+    long first = job->from / w->rows;
+    for (long at = job->from; at < job->to;) {
+        long item = at / w->rows, row = at % w->rows;
+        long end = (item + 1) * w->rows < job->to ? (item + 1) * w->rows : job->to;
+        Part part = *w;
+        part.rows = end - at;
+        part.e = w->e + item * w->stride + row * w->width;
+        part.f = w->f + w->which[item] * w->keys * w->width;
+        part.v = w->v + item * w->width;
+        if (w->g) {
+            part.g = w->g + (item * w->rows + row) * w->keys;
+            part.de = w->de + item * w->stride + row * w->width;
+            part.df = job->df + (item - first) * w->keys * w->width;
+            part.dv = job->dv + (item - first) * w->width;
+        } else {
+            part.scores = w->scores + (item * w->rows + row) * w->keys;
+        }
+        job->kernel(&part);
+        at = end;
+    }
+    return NULL;
+}
+
+static void run(Job *jobs, int count) {
+    pthread_t threads[MOST_THREADS];
+    int started[MOST_THREADS] = {0};
+    for (int t = 1; t < count; t++)
+        started[t] = pthread_create(&threads[t], NULL, work, &jobs[t]) == 0;
+    work(&jobs[0]);
+    for (int t = 1; t < count; t++) {
+        if (started[t])
+            pthread_join(threads[t], NULL);
+        else
+            work(&jobs[t]);
+    }
+}
+
+static int divide(Job *jobs, Kernel kernel, Part whole, long total, int threads) {
+    if (threads > MOST_THREADS) threads = MOST_THREADS;
+    if (threads > total) threads = (int)total;
+    if (threads < 1) threads = 1;
+    for (int t = 0; t < threads; t++) {
+        memset(&jobs[t], 0, sizeof(Job));
+        jobs[t].kernel = kernel;
+        jobs[t].whole = whole;
+        jobs[t].from = total * t / threads;
+        jobs[t].to = total * (t + 1) / threads;
+    }
+    return threads;
+}
+
+/* ---- exponentials -------------------------------------------------------------------------- */
+
+typedef struct {
+    const float *x;
+    float *to, largest;
+    long rows, size, width;
+} Rows;
+
+static void *exponentiate(void *given) {
+    Rows *r = given;
+#ifdef X86
+    r->largest = exponentials_avx512(r->x, r->to, r->rows, r->size, r->width);
+#endif
+    return NULL;
+}
+
+/* ---- what Python calls --------------------------------------------------------------------- */
+
+void regard_additive_scores(const float *e, const float *f, const float *v, const long *which,
+                            float *scores, long items, long rows, long keys, long width,
+                            long stride, int paired, int threads, int level) {
+    Job jobs[MOST_THREADS];
+    Part whole = {.e = e, .f = f, .v = v, .which = which, .scores = scores, .rows = rows,
+                  .keys = keys, .width = width, .stride = stride, .paired = paired};
+    if (items * rows == 0 || keys == 0) return;
+    run(jobs, divide(jobs, forward_kernel(level), whole, items * rows, threads));
+}
+
+/* Adds to de, df (items, keys, width) and dv (items, width): sums of g (r - r^2), and of
+ * g (1/2 - r); the caller scales them. Returns 0, or 1 if a thread found no memory. */
+int regard_additive_backward(const float *e, const float *f, const long *which, const float *g,
+                             float *de, float *df, float *dv, long items, long rows, long keys,
+                             long width, long stride, int threads, int level) {
+    Job jobs[MOST_THREADS];
+    Part whole = {.e = e, .f = f, .v = dv, .which = which, .g = g, .de = de, .rows = rows,
+                  .keys = keys, .width = width, .stride = stride};
+    if (items * rows == 0 || keys == 0) return 0;
+    int count = divide(jobs, backward_kernel(level), whole, items * rows, threads);
+    int failed = 0;
+    for (int t = 0; t < count; t++) {
+        long first = jobs[t].from / rows, last = (jobs[t].to - 1) / rows;
+        size_t spans = (size_t)(last - first + 1);
+        /* The first thread adds to the result itself; the others begin inside an item of his. */
+        jobs[t].df = t ? calloc(spans * keys * width, sizeof(float)) : df;
+        jobs[t].dv = t ? calloc(spans * width, sizeof(float)) : dv;
+        failed |= !jobs[t].df || !jobs[t].dv;
+    }
+    if (!failed) run(jobs, count);
+    for (int t = 1; t < count; t++) {
+        long first = jobs[t].from / rows, last = (jobs[t].to - 1) / rows;
+        size_t spans = (size_t)(last - first + 1);
+        if (!failed) {
+            float *to = df + first * keys * width, *to_v = dv + first * width;
+            for (size_t n = 0; n < spans * keys * width; n++) to[n] += jobs[t].df[n];
+            for (size_t n = 0; n < spans * width; n++) to_v[n] += jobs[t].dv[n];
+        }
+        free(jobs[t].df);
+        free(jobs[t].dv);
+    }
+    return failed;
+}
+
+/* e^2x of rows, padded with zeros to width; needs level 2. Returns max |x|, or NaN. */
+float regard_exponentials(const float *x, float *to, long rows, long size, long width,
+                          int threads) {
+    pthread_t running[MOST_THREADS];
+    Rows parts[MOST_THREADS];
+    if (threads > MOST_THREADS) threads = MOST_THREADS;
+    if (threads > rows) threads = (int)rows;
+    float largest = 0.0f;
+    for (int t = 0; t < threads; t++) {
+        long from = rows * t / threads, until = rows * (t + 1) / threads;
+        parts[t] = (Rows){.x = x + from * size, .to = to + from * width,
+                          .rows = until - from, .size = size, .width = width};
+    }
+    int started[MOST_THREADS] = {0};
+    for (int t = 1; t < threads; t++)
+        started[t] = pthread_create(&running[t], NULL, exponentiate, &parts[t]) == 0;
+    for (int t = 0; t < threads; t++) {
+        if (started[t])
+            pthread_join(running[t], NULL);
+        else
+            exponentiate(&parts[t]);
+        if (!(parts[t].largest <= largest)) largest = parts[t].largest;
+    }
+    return largest;
+}

@@ -1,0 +1,161 @@
+"""How additive scores and their gradients are computed, block of rows by block of rows.
+
+`Exponentials` is the C kernel: tanh(a + b) = 1 − 2 / (1 + e^2a · e^2b), with the exponentials
+computed once for each query and key. `Chunks` is plain PyTorch with a real tanh: for inputs beyond
+the range of the former, and for installations without a compiler.
+"""
+
+from typing import Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.attention.kernels import native
+from regard.attention.records import record
+
+PAIRED, ALONE = 21.0, 43.0
+"""Below which |a| + |b| one reciprocal may serve two elements, and below which one serves one."""
+
+LANES = 32
+"""The C kernel takes hidden units in runs of so many."""
+
+CHUNK = 1 << 18
+"""How many numbers plain PyTorch holds at once: few enough to stay in the cache."""
+
+Queries = Float[Tensor, "item query hidden"]
+Keys = Float[Tensor, "memory key hidden"]
+Sums = tuple[Tensor, Tensor, Tensor]
+
+
+@record
+class Problem:
+    """Projected queries against projected keys, in float32, batch axes as one.
+
+    Item n reads the keys of memory `which[n]`.
+    """
+
+    queries: Queries
+    keys: Keys
+    v: Float[Tensor, "item hidden"]
+    which: Int[Tensor, " item"]
+    exponentials: Float[Tensor, "memory key width"] | None = None
+    reach: Float[Tensor, "memory key 1"] | None = None
+    """What the memory kept: e^2k, and the largest |k|."""
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Scores of a block of rows, and sums of what their gradients send back."""
+
+    def scores(self, rows: slice) -> Float[Tensor, "item row key"]:
+        """The scores of these rows."""
+
+    def send(self, rows: slice, sent: Float[Tensor, "item row key"]) -> None:
+        """Add what the gradient of these rows' scores sends to queries, keys and v."""
+
+    def clear(self) -> None:
+        """Forget what was sent before."""
+
+    def gradients(self) -> Sums:
+        """What was sent: `(item, query, hidden)`, `(item, key, hidden)`, `(item, hidden)`."""
+
+
+def engine(problem: Problem) -> Engine:
+    """The fastest engine whose range holds these queries and keys."""
+    if native.library() is None:
+        return Chunks(problem)
+    queries, farthest = exponentials(problem.queries)
+    if problem.exponentials is None or problem.reach is None:
+        keys, reach = exponentials(problem.keys)
+    else:
+        keys, reach = problem.exponentials, float(problem.reach.amax())
+    if not farthest + reach < ALONE:  # or NaN, which plain code takes as it comes
+        return Chunks(problem)
+    return Exponentials(problem, queries, keys, paired=farthest + reach < PAIRED)
+
+
+def exponentials(vectors: Float[Tensor, "*batch length hidden"]) -> tuple[Tensor, float]:
+    """e^2x, padded with zeros to whole lanes, and the largest |x|."""
+    return native.exponentials(vectors, -(-vectors.shape[-1] // LANES) * LANES)
+
+
+class Exponentials:
+    """The C kernel."""
+
+    def __init__(self, problem: Problem, queries: Tensor, keys: Tensor, *, paired: bool) -> None:
+        self.paired, self.queries, self.keys = paired, queries, keys
+        self.hidden, self.which = problem.queries.shape[-1], problem.which
+        missing = queries.shape[-1] - self.hidden
+        v = torch.nn.functional.pad(problem.v, (0, missing)) if missing else problem.v
+        self.v = v.contiguous()
+        self.sums: Sums | None = None
+
+    def scores(self, rows: slice) -> Float[Tensor, "item row key"]:
+        queries = self.queries[:, rows]
+        scores = queries.new_empty(*queries.shape[:2], self.keys.shape[-2])
+        native.additive_scores(queries, self.keys, self.v, self.which, scores, paired=self.paired)
+        return scores
+
+    def send(self, rows: slice, sent: Float[Tensor, "item row key"]) -> None:
+        if self.sums is None:
+            items, width = self.v.shape
+            keys = self.keys.new_zeros(items, self.keys.shape[-2], width)
+            self.sums = torch.zeros_like(self.queries), keys, torch.zeros_like(self.v)
+        part = self.sums[0][:, rows], *self.sums[1:]
+        native.additive_backward(
+            self.queries[:, rows], self.keys, self.which, sent.contiguous(), part
+        )
+
+    def clear(self) -> None:
+        self.sums = None
+
+    def gradients(self) -> Sums:
+        assert self.sums is not None
+        queries, keys, v = self.sums
+        factor = 4 * self.v[:, None, :]
+        found = queries.mul_(factor), keys.mul_(factor), v.mul_(2)
+        queries, keys, v = (each[..., : self.hidden] for each in found)
+        return queries, keys, v
+
+
+class Chunks:
+    """Plain PyTorch: tanh of a few rows at a time, computed again on the way back."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.queries, self.v = problem.queries, problem.v
+        self.keys = problem.keys[problem.which]
+        self.sums: Sums | None = None
+
+    def scores(self, rows: slice) -> Float[Tensor, "item row key"]:
+        blocks = [self._hidden(row) @ self.v[:, None, :, None] for row in self._blocks(rows)]
+        return torch.cat(blocks, 1).squeeze(-1)
+
+    def send(self, rows: slice, sent: Float[Tensor, "item row key"]) -> None:
+        if self.sums is None:
+            zeros = [torch.zeros_like(each) for each in (self.queries, self.keys, self.v)]
+            self.sums = zeros[0], zeros[1], zeros[2]
+        queries, keys, v = self.sums
+        for block in self._blocks(rows):
+            hidden = self._hidden(block)
+            start = rows.indices(self.queries.shape[1])[0]
+            part = sent[:, block.start - start : block.stop - start, :, None]
+            v += (hidden * part).sum((1, 2))
+            slope = (1 - hidden * hidden) * part * self.v[:, None, None, :]
+            queries[:, block] += slope.sum(2)
+            keys += slope.sum(1)
+
+    def clear(self) -> None:
+        self.sums = None
+
+    def gradients(self) -> Sums:
+        assert self.sums is not None
+        return self.sums
+
+    def _hidden(self, rows: slice) -> Float[Tensor, "item row key hidden"]:
+        return (self.queries[:, rows, None, :] + self.keys[:, None, :, :]).tanh_()
+
+    def _blocks(self, rows: slice) -> list[slice]:
+        start, stop, _ = rows.indices(self.queries.shape[1])
+        size = max(1, CHUNK // max(1, self.keys.numel()))
+        return [slice(at, min(at + size, stop)) for at in range(start, stop, size)]

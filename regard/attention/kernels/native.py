@@ -1,0 +1,103 @@
+"""The C kernels, if the installation could build them."""
+
+import ctypes
+from functools import cache
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from regard.attention.errors import KernelError
+
+LEVELS = ("plain C", "AVX2", "AVX-512")
+WORK = 1 << 18
+"""How many elements are worth a thread of their own."""
+
+POINTER, WHOLE, FLAG = ctypes.c_void_p, ctypes.c_long, ctypes.c_int
+
+
+@cache
+def library() -> ctypes.CDLL | None:
+    """The compiled kernels; None if they were not built."""
+    for path in sorted(Path(__file__).parent.glob("_additive.*")):
+        if path.suffix in (".so", ".dylib", ".pyd"):
+            return _declared(ctypes.CDLL(str(path)))
+    return None
+
+
+@cache
+def level() -> int:
+    """What this processor has of `LEVELS`."""
+    found = library()
+    return 0 if found is None else int(found.regard_level())
+
+
+def exponentials(vectors: Tensor, width: int) -> tuple[Tensor, float]:
+    """e^2x, padded with zeros to the width, and the largest |x|; NaN if there is one."""
+    size = vectors.shape[-1]
+    vectors = vectors.contiguous()
+    if level() < 2:
+        found = torch.nn.functional.pad((2 * vectors).exp_(), (0, width - size))
+        return found, float(vectors.abs().amax()) if vectors.numel() else 0.0
+    found = vectors.new_empty(*vectors.shape[:-1], width)
+    rows = vectors.numel() // max(1, size)
+    threads = _threads(vectors.numel())
+    largest = _library().regard_exponentials(
+        vectors.data_ptr(), found.data_ptr(), rows, size, width, threads
+    )
+    return found, float(largest)
+
+
+def additive_scores(
+    queries: Tensor, keys: Tensor, v: Tensor, which: Tensor, scores: Tensor, *, paired: bool
+) -> None:
+    """Fill `scores`, `(items, rows, keys)`, from exponentials of queries and keys.
+
+    Queries are `(items, rows, width)`, a block of the rows of a contiguous tensor.
+    """
+    items, rows, width = queries.shape
+    _library().regard_additive_scores(
+        queries.data_ptr(), keys.data_ptr(), v.data_ptr(), which.data_ptr(), scores.data_ptr(),
+        items, rows, keys.shape[-2], width, queries.stride(0),
+        int(paired), _threads(scores.numel() * width), level(),
+    )  # fmt: skip
+
+
+def additive_backward(
+    queries: Tensor, keys: Tensor, which: Tensor, sent: Tensor, sums: tuple[Tensor, Tensor, Tensor]
+) -> None:
+    """Add to the sums of queries, of each item's keys and of v what this gradient sends them."""
+    items, rows, width = queries.shape
+    failed = _library().regard_additive_backward(
+        queries.data_ptr(), keys.data_ptr(), which.data_ptr(), sent.data_ptr(),
+        *(each.data_ptr() for each in sums),
+        items, rows, keys.shape[-2], width, queries.stride(0),
+        _threads(sent.numel() * width), level(),
+    )  # fmt: skip
+    if failed:
+        raise KernelError(
+            f"there was no memory for the gradient of {items} × {rows} queries on so many threads. "
+            "Use fewer: torch.set_num_threads(1)."
+        )
+
+
+def _threads(work: int) -> int:
+    """As many as torch uses, but none for work that is done before it has started."""
+    return max(1, min(torch.get_num_threads(), work // WORK))
+
+
+def _library() -> ctypes.CDLL:
+    found = library()
+    assert found is not None, "asked for the C kernels, which were not built"
+    return found
+
+
+def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
+    found.regard_additive_scores.argtypes = [POINTER] * 5 + [WHOLE] * 5 + [FLAG] * 3
+    found.regard_additive_scores.restype = None
+    found.regard_additive_backward.argtypes = [POINTER] * 7 + [WHOLE] * 5 + [FLAG] * 2
+    found.regard_additive_backward.restype = FLAG
+    found.regard_exponentials.argtypes = [POINTER] * 2 + [WHOLE] * 3 + [FLAG]
+    found.regard_exponentials.restype = ctypes.c_float
+    found.regard_level.restype = FLAG
+    return found

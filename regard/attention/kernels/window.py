@@ -1,0 +1,141 @@
+"""Local attention at the cost of what it reads: only keys in the queries' windows are scored.
+
+around a centre     a window for each query, gathered wherever its centre lies
+along the keys      neighbours share most of theirs, so some share one that is a little wider
+"""
+
+import torch
+
+from regard.attention.axes import Context, Values, Weights
+from regard.attention.gathered import of_keys
+from regard.attention.kernels.comparison import Windows, for_each
+from regard.attention.kernels.numbers import matmul, wide
+from regard.attention.kernels.products import Own, sums
+from regard.attention.kernels.reference import Reference
+from regard.attention.kernels.request import Request
+from regard.attention.kernels.rule import Along, Around
+from regard.attention.records import changed, mapped
+
+BLOCK = 1 << 22
+"""How many numbers are held at once; a larger read is taken in blocks of rows."""
+
+SHARE = 32
+"""How many queries share a window along the keys."""
+
+EXACT = 1 << 24
+"""Among so many keys each place is a whole number in float32, in which centres are."""
+
+NARROW, PAIRS = 8, 1 << 13
+"""A window is quicker than all keys if these are so many times as many, in so many pairs."""
+
+
+class Windowed:
+    """Gather the keys in each window, score, select, sum."""
+
+    def refusals(self, request: Request) -> list[str]:
+        """Why this request cannot be answered here; empty if it can."""
+        reasons = []
+        if not isinstance(request.rule, Along | Around):
+            reasons.append(f"selects by {type(request.rule).__name__}, not in a window")
+        if request.shape.numel() == 0:
+            reasons.append("there are no pairs")
+        if request.shape[-1] > EXACT:
+            reasons.append(f"places among more than {EXACT} keys are not exact")
+        return reasons
+
+    def prefers(self, request: Request) -> bool:
+        """Is this quicker than the reference? By measurement, on a CPU."""
+        if not isinstance(request.rule, Along | Around):
+            return False
+        shape = request.shape
+        return NARROW * _width(request.rule, 1, shape[-1]) <= shape[-1] and shape.numel() >= PAIRS
+
+    def __call__(self, request: Request) -> tuple[Context, Weights | None]:
+        dtype = request.values.dtype
+        if request.wants_gradient:
+            # What all windows send to a key is summed before it is rounded.
+            comparison, values = mapped(request.comparison, wide), wide(request.values)
+            request = changed(request, comparison=comparison, values=values)
+        if _in_order(request) and request.shape[-2] <= SHARE:
+            context, _ = Reference()(request.columns(_slice(request)))
+        else:
+            context = _in_blocks(request)
+        return context.to(dtype), None
+
+
+def _in_blocks(request: Request) -> Context:
+    """Whole windows, as many as fit into a block, and the queries that are left over."""
+    queries, share = request.shape[-2], _share(request)
+    # Each block has a gradient of all values: it is made worth that much.
+    block = max(BLOCK, request.values.numel()) if request.wants_gradient else BLOCK
+    some = share * max(1, block // (share * _held(request, share)))
+    whole = queries - queries % share
+    if whole == queries <= some:
+        return _read(request, queries // share)
+    index = torch.arange(queries, device=request.values.device)
+    parts = [part for part in (*index[:whole].split(some), index[whole:]) if len(part)]
+    contexts = [_read(request.rows(part), max(1, len(part) // share)) for part in parts]
+    return torch.cat(contexts, -2)
+
+
+def _in_order(request: Request) -> bool:
+    """Does each query stand one key after the one before it?"""
+    return isinstance(request.rule, Along) and request.view.pairs.rows is None
+
+
+def _share(request: Request) -> int:
+    """How many queries share a window."""
+    return min(SHARE, request.shape[-2]) if _in_order(request) else 1
+
+
+def _held(request: Request, share: int) -> int:
+    """How many numbers are held for one query of all items."""
+    assert isinstance(request.rule, Along | Around)
+    *batch, _, keys = request.shape
+    width = _width(request.rule, share, keys)
+    return torch.Size(batch).numel() * width * request.comparison.own_width
+
+
+def _width(rule: Along | Around, share: int, keys: int) -> int:
+    """How many keys are in a window that so many queries share."""
+    return min(2 * rule.window + share, keys)
+
+
+def _slice(request: Request) -> slice:
+    """The one window that all queries share."""
+    rule, (*_, queries, keys) = request.rule, request.shape
+    assert isinstance(rule, Along)
+    width = _width(rule, queries, keys)
+    first = min(max(rule.first - rule.window, 0), keys - width)
+    return slice(first, first + width)
+
+
+def _read(request: Request, windows: int) -> Context:
+    """Read in so many windows, each for as many queries."""
+    columns = _columns(request, windows)
+    scores = request.comparison.gather(columns)
+    pairs = request.view.pairs.at(for_each(columns, scores.shape[-2]))
+    allowed = changed(request.view, pairs=pairs).allowed()
+    weights = request.rule.thin(request.rule.weights(scores, allowed, pairs))
+    return _sums(weights, request.values, columns)
+
+
+def _columns(request: Request, windows: int) -> Windows:
+    """Which keys are in each window; one that would reach past the ends is moved inwards."""
+    rule, (*batch, queries, keys) = request.rule, request.shape
+    assert isinstance(rule, Along | Around)
+    width = _width(rule, queries // windows, keys)
+    if isinstance(rule, Along):
+        first = request.view.pairs.row_index()[:: queries // windows] + (rule.first - rule.window)
+        first = first.reshape(*[1] * len(batch), windows, 1)
+    else:
+        first = (rule.centres.detach() - rule.window).ceil().long()
+    return first.clamp(0, keys - width) + torch.arange(width, device=first.device)
+
+
+def _sums(weights: Own, values: Values, columns: Windows) -> Context:
+    windows = columns.shape[-2]
+    if windows == weights.shape[-2]:
+        return sums(weights, values, columns)
+    own = wide(of_keys(values, columns))  # (*batch, window, column, value_size)
+    return matmul(weights.unflatten(-2, (windows, -1)), own).flatten(-3, -2)

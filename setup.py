@@ -1,0 +1,20 @@
+"""The C kernels. Everything else is in pyproject.toml."""
+
+from setuptools import Extension, setup
+
+# Optional: without a compiler the installation succeeds and plain PyTorch serves. No -ffast-math:
+# linked in, it would turn on flush-to-zero for the whole process.
+setup(
+    ext_modules=[
+        Extension(
+            "regard.attention.kernels._additive",
+            ["regard/attention/kernels/additive.c"],
+            extra_compile_args=[
+                "-O3", "-std=c11", "-pthread", "-fopenmp-simd",
+                "-ffp-contract=fast", "-fno-math-errno",
+            ],
+            extra_link_args=["-pthread"],
+            optional=True,
+        )
+    ]
+)  # fmt: skip
