@@ -29,8 +29,8 @@ fix: $(READY)  ## format, and mend what can be mended
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format --quiet .
 
-bench: $(READY)  ## measurements side by side with peers
-	$(BIN)/python -m benchmarks
+bench: $(READY)  ## measurements side by side with peers; ARGS=--quick to see that all runs
+	$(BIN)/python -m benchmarks $(ARGS)
 
 clean:  ## forget the environment
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -52,15 +52,15 @@ ways = pytest.mark.parametrize("way", WAYS)
 
 
 def results(module: nn.Module, case: Case, kernel: kernels.Kernel, **more) -> list[Tensor]:
-    """The context, and the gradients of everything that may learn."""
+    """Context, weights, and the gradients of everything that may learn."""
     module.zero_grad()
     leaves = [t.detach().clone().requires_grad_() for t in (case.queries, case.keys, case.values)]
     with kernels.using(kernel):
-        context = module(*leaves, mask=case.mask, **more).context
-    context.square().sum().backward()
+        context, weights = module(*leaves, mask=case.mask, **more)
+    (context.square().sum() + weights.square().sum()).backward()
     learned = [*leaves, *module.parameters()]
     gradients = [torch.zeros_like(t) if t.grad is None else t.grad.clone() for t in learned]
-    return [context.detach(), *gradients]
+    return [context.detach(), weights.detach(), *gradients]
 
 
 def agree(module: nn.Module, case: Case, **more) -> None:
@@ -147,6 +147,21 @@ def test_step_by_step_is_the_whole(select: str, stride: int) -> None:
             state = reading.state
             found.append(reading.context)
     torch.testing.assert_close(torch.cat(found, -2), whole.context, **EXACT)
+
+
+@locally
+@torch.no_grad()
+def test_rows_of_the_weights(select: str) -> None:
+    module, case = attention(SCORES[1], select), plain_case(2, queries=67)
+    case.keys[1, 3] = torch.nan
+    case.mask = masks.Causal() & masks.Lengths([11, 5])
+    with kernels.using(kernels.Windowed()):
+        reading = case.ask(module)
+        rows = reading.rows([64, 60, 1])
+    with kernels.using(kernels.Reference()):
+        expected = case.ask(module).weights
+    assert expected[1, 64].isnan().all()
+    torch.testing.assert_close(rows, expected[:, [64, 60, 1]], equal_nan=True, **EXACT)
 
 
 @locally

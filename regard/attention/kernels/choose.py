@@ -121,8 +121,10 @@ def answer(request: Request) -> tuple[Context, Weights | None]:
 
 def weights(request: Request) -> Weights:
     """The weights of a request, by the quickest kernel that can tell them."""
-    for kernel in _told.only or KERNELS:
-        if isinstance(kernel, Weighs) and not kernel.refusals(request):
+    only = _told.only
+    for kernel in only or KERNELS:
+        quick = bool(only) or kernel.prefers(request)
+        if quick and isinstance(kernel, Weighs) and not kernel.refusals(request):
             return kernel.weights(request)
     return request.weights()
 

@@ -1,10 +1,13 @@
 """Local attention at the cost of what it reads: only keys in the queries' windows are scored.
 
-around a centre     a window for each query, gathered wherever its centre lies
-along the keys      neighbours share most of theirs, so some share one that is a little wider
+Around a centre, each query has a window of its own, wherever that lies. Along the keys, neighbours
+have most of theirs in common, so some queries share one that is a little wider.
 """
 
+from collections.abc import Callable
+
 import torch
+from torch import Tensor
 
 from regard.attention.axes import Context, Values, Weights
 from regard.attention.gathered import of_keys
@@ -25,8 +28,12 @@ SHARE = 32
 EXACT = 1 << 24
 """Among so many keys each place is a whole number in float32, in which centres are."""
 
-NARROW, PAIRS = 8, 1 << 13
-"""A window is quicker than all keys if these are so many times as many, in so many pairs."""
+NARROW, SHARED = 8, 4
+"""A window is quicker than all keys if these are so many times as many: where each query has its
+own, and where they share."""
+
+KEYS, PAIRS = 1 << 9, 1 << 11
+"""And if all items together have so many keys, and so many pairs."""
 
 
 class Windowed:
@@ -47,35 +54,45 @@ class Windowed:
         """Is this quicker than the reference? By measurement, on a CPU."""
         if not isinstance(request.rule, Along | Around):
             return False
-        shape = request.shape
-        return NARROW * _width(request.rule, 1, shape[-1]) <= shape[-1] and shape.numel() >= PAIRS
+        *_, queries, keys = shape = request.shape
+        times = SHARED if _in_order(request) else NARROW
+        narrow = times * _width(request.rule, _share(request), keys) <= keys
+        return narrow and shape.numel() >= max(PAIRS, KEYS * queries)
 
     def __call__(self, request: Request) -> tuple[Context, Weights | None]:
-        dtype = request.values.dtype
-        if request.wants_gradient:
-            # What all windows send to a key is summed before it is rounded.
-            comparison, values = mapped(request.comparison, wide), wide(request.values)
-            request = changed(request, comparison=comparison, values=values)
+        dtype, request = request.values.dtype, _widened(request)
         if _in_order(request) and request.shape[-2] <= SHARE:
             context, _ = Reference()(request.columns(_slice(request)))
         else:
-            context = _in_blocks(request)
+            context = _in_blocks(request, _context)
         return context.to(dtype), None
 
+    def weights(self, request: Request) -> Weights:
+        """The weights of all keys: 0 outside the windows, where nothing is scored."""
+        return request.poisoned(_in_blocks(_widened(request), _spread_out))
 
-def _in_blocks(request: Request) -> Context:
-    """Whole windows, as many as fit into a block, and the queries that are left over."""
+
+def _widened(request: Request) -> Request:
+    """What all windows send to a key is summed before it is rounded."""
+    if not request.wants_gradient:
+        return request
+    comparison, values = mapped(request.comparison, wide), wide(request.values)
+    return changed(request, comparison=comparison, values=values)
+
+
+def _in_blocks(request: Request, read: Callable[[Request, int], Tensor]) -> Tensor:
+    """Read in whole windows, as many as fit into a block, and what is left over."""
     queries, share = request.shape[-2], _share(request)
     # Each block has a gradient of all values: it is made worth that much.
     block = max(BLOCK, request.values.numel()) if request.wants_gradient else BLOCK
     some = share * max(1, block // (share * _held(request, share)))
     whole = queries - queries % share
     if whole == queries <= some:
-        return _read(request, queries // share)
+        return read(request, queries // share)
     index = torch.arange(queries, device=request.values.device)
     parts = [part for part in (*index[:whole].split(some), index[whole:]) if len(part)]
-    contexts = [_read(request.rows(part), max(1, len(part) // share)) for part in parts]
-    return torch.cat(contexts, -2)
+    found = [read(request.rows(part), max(1, len(part) // share)) for part in parts]
+    return torch.cat(found, -2)
 
 
 def _in_order(request: Request) -> bool:
@@ -110,14 +127,28 @@ def _slice(request: Request) -> slice:
     return slice(first, first + width)
 
 
-def _read(request: Request, windows: int) -> Context:
-    """Read in so many windows, each for as many queries."""
+def _context(request: Request, windows: int) -> Context:
+    """What is read in so many windows, each for as many queries."""
     columns = _columns(request, windows)
+    weights = request.rule.thin(_weights(request, columns))
+    return _sums(weights, request.values, columns)
+
+
+def _spread_out(request: Request, windows: int) -> Weights:
+    """The weights in so many windows, where they lie among all keys."""
+    columns = _columns(request, windows)
+    weights = _weights(request, columns)
+    places = for_each(columns, weights.shape[-2]).expand(weights.shape)
+    empty = weights.new_zeros(*weights.shape[:-1], request.shape[-1])
+    return empty.scatter(-1, places, weights)
+
+
+def _weights(request: Request, columns: Windows) -> Own:
+    """The weights in the windows, before dropout."""
     scores = request.comparison.gather(columns)
     pairs = request.view.pairs.at(for_each(columns, scores.shape[-2]))
     allowed = changed(request.view, pairs=pairs).allowed()
-    weights = request.rule.thin(request.rule.weights(scores, allowed, pairs))
-    return _sums(weights, request.values, columns)
+    return request.rule.weights(scores, allowed, pairs)
 
 
 def _columns(request: Request, windows: int) -> Windows:

@@ -1,0 +1,78 @@
+"""The command: `python -m benchmarks [NAME …]`, `--list`, `report`."""
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks import report, results, suite
+from benchmarks.settings import Settings
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what was named, or everything; then write the page."""
+    options = parsed(arguments)
+    if options.list:
+        for name in suite.NAMES:
+            print(f"{name:<16} {suite.title_of(name)}")
+        return 0
+    folder = Path(options.out) if options.out else None
+    if folder is None:
+        quick = options.quick and options.names != ["report"]
+        folder = Path(tempfile.mkdtemp(prefix="regard-bench-")) if quick else results.RESULTS
+    settings = Settings(options.quick, options.threads, not options.no_peers)
+    for name in options.names or suite.NAMES:
+        if name != "report":
+            ran(name, settings, folder)
+    if not options.names or "report" in options.names:
+        docs = DOCS if folder == results.RESULTS else folder
+        print(f"wrote {shown(report.write(results.read(folder), docs))}")
+    return 0
+
+
+def ran(name: str, settings: Settings, folder: Path) -> None:
+    """One benchmark, from running it to its file."""
+    print(f"{name}: {suite.title_of(name)}", file=sys.stderr, flush=True)
+    began = time.perf_counter()
+    result = suite.measured(name, settings)
+    path = results.write(folder, result)
+    print(f"{name}: {time.perf_counter() - began:.0f} s, wrote {shown(path)}", flush=True)
+    for held in result["promises"]:
+        print("  " + report.told(held))
+
+
+def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """What was asked for; a wrong name is told the right ones."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    known = (*suite.NAMES, "report")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="which to run; all if none")
+    parser.add_argument("--list", action="store_true", help="say which there are")
+    parser.add_argument(
+        "--quick", action="store_true",
+        help="few repetitions of small cases, written to a temporary folder: to see that all runs",
+    )  # fmt: skip
+    parser.add_argument("--threads", type=_counts, default=(1, 2), help="such as 1,2")
+    parser.add_argument("--no-peers", action="store_true", help="install and start no peer")
+    parser.add_argument("--out", metavar="FOLDER", help="where to write, instead")
+    options = parser.parse_args(arguments)
+    for name in options.names:
+        if name not in known:
+            parser.error(f"there is no benchmark {name!r}; there are {', '.join(known)}")
+    return options
+
+
+def shown(path: Path) -> str:
+    """A path as seen from here."""
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+
+
+def _counts(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(","))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

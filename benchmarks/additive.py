@@ -1,0 +1,108 @@
+"""Additive attention, vᵀ tanh(q + k), where no length is extreme.
+
+Each shape is batch × queries × keys × hidden. "Projected" means that queries and keys have been
+through their matrices already, as in `tanh(q[:, :, None] + k[:, None]) @ v` and in Keras, whose
+layer has none; otherwise both sides project. "Scores alone" is the kernel without softmax and
+values, from projected queries and keys, nothing kept from before; its share of the limit is told
+with one reciprocal for two elements, and with one for each. With the backward, a share counts two
+passes over the elements: one for the scores, one to find them again.
+
+PyTorch and the peers run with a warm allocator: their processes keep freed memory, and are called
+until no call needs another page, so that handing out pages does not count; the JSON says how many
+page faults were left. regard's process has the allocator that everyone has. Each peer takes turns
+with regard alone, for together they would not fit into memory. JAX is compiled before, and held to
+as many cores as there are threads. SpeechBrain's layer reads one query at a time, projects what it
+has read too, and runs without torchaudio, which its attention does not use.
+"""
+
+from collections.abc import Sequence
+
+from benchmarks.race import Case, Contestant, Work, Workers, duels, working
+from benchmarks.results import Row
+from benchmarks.settings import Outcome, Settings, median, promise
+from benchmarks.steps import BOTH, FORWARD
+
+SHAPES = ((16, 256, 256, 256), (64, 50, 50, 512))
+SMALL = ((4, 64, 64, 128),)
+CASES = (
+    ("projected", FORWARD),
+    ("projected", BOTH),
+    ("with projections", FORWARD),
+    ("with projections", BOTH),
+    ("scores alone", FORWARD),
+)
+TEMPORARIES = {FORWARD: 4, BOTH: 9}
+"""How many numbers for each element a side has room for, once its heap has settled."""
+
+HAND, TORCH, JAX = "PyTorch by hand", "Keras 3, torch", "Keras 3, JAX jitted"
+
+
+def run(settings: Settings) -> Outcome:
+    """Both shapes, forward and with the backward, projected or not; and the scores alone."""
+    rows: list[Row] = []
+    with working(settings) as workers:
+        for shape in settings.choose(SHAPES, SMALL):
+            for what, step in CASES:
+                rows += one(workers, shape, step, what)
+        versions = workers.versions
+    return Outcome(rows, promises(rows), versions)
+
+
+def one(workers: Workers, shape: Sequence[int], step: str, what: str) -> list[Row]:
+    """One case, with those who can do it."""
+    batch, queries, keys, hidden = shape
+    case = {"batch": batch, "queries": queries, "keys": keys, "hidden": hidden}
+    case |= {"what": what, "step": step}
+    elements = float(batch * queries * keys * hidden)
+    passes = 1 if step == FORWARD else 2
+    names = ("additive_two", "additive_one") if what == "scores alone" else ("additive_two",)
+    works = [Work(name, passes * elements) for name in names]
+    return duels(workers, case, contestants(case, int(4 * elements)), works)
+
+
+def contestants(case: Case, size: int) -> list[Contestant]:
+    """Who can do this case; `size` is the bytes of one number for each element."""
+    held = TEMPORARIES[case["step"]] * size
+    if case["what"] == "projected":
+        return [
+            Contestant("regard", "ours:additive"),
+            Contestant(HAND, "plain:additive", warm=True, holds=held),
+            Contestant(TORCH, "keras_torch:additive", "keras-torch", warm=True, holds=held),
+            Contestant(JAX, "keras_jax:additive", "keras-jax", warm=True, holds=held),
+        ]
+    if case["what"] == "with projections":
+        steps = Contestant(
+            "SpeechBrain, step by step", "speechbrain:additive_whole", "speechbrain",
+            warm=True, holds=held if case["step"] == BOTH else 0,
+        )  # fmt: skip
+        by_hand = Contestant(HAND, "plain:additive_whole", warm=True, holds=held)
+        return [Contestant("regard", "ours:additive_whole"), by_hand, steps]
+    return [Contestant("regard", "ours:additive_scores")]
+
+
+def promises(rows: Sequence[Row]) -> list[Row]:
+    """What these rows must show."""
+
+    def of(who: str) -> list[Row]:
+        return [row for row in rows if row["who"] == who]
+
+    alone = [row for row in of("regard") if row["case"]["what"] == "scores alone"]
+    return [
+        promise("additive, times PyTorch by hand", of(HAND), _times, at_least=10.0),
+        promise("additive, times Keras 3 on torch", of(TORCH), _times, at_least=20.0),
+        promise("additive, times Keras 3 on JAX, jitted", of(JAX), _times, at_least=7.0),
+        promise(
+            "additive scores alone, share of the limit",
+            alone, lambda row: row["share"]["additive_two"]["median"] if "share" in row else None,
+            at_least=0.65,
+        ),
+        promise(
+            "additive, two threads over one",
+            [row for row in of("regard") if row["case"]["threads"] == 2],
+            lambda row: median(row, "over_one"), at_least=1.8,
+        ),
+    ]  # fmt: skip
+
+
+def _times(row: Row) -> float | None:
+    return median(row, "times")

@@ -1,0 +1,52 @@
+"""Cosine, Gaussian and inverse distance against code that holds what it compares.
+
+As many queries as keys, forward. "A number a pair" holds the scores of all pairs: `normalize` and
+matmul, or `torch.cdist`. "A vector a pair" holds the difference of each pair, one head after
+another, for those of all heads would be gigabytes. The Gaussian comes twice: as wide as its vectors
+are long, which is where kernel regression is of use in so many dimensions, and narrow, where nearly
+all weight is on one key.
+"""
+
+from collections.abc import Sequence
+
+from benchmarks.race import Contestant, Work, mark_better, race, working
+from benchmarks.results import Row
+from benchmarks.settings import Outcome, Settings, median, promise
+from benchmarks.steps import FORWARD
+
+PAIRS, VECTORS = "a number a pair", "a vector a pair"
+CONTESTANTS = (
+    Contestant("regard", "ours:dot"),
+    Contestant(PAIRS, "plain:by_pairs"),
+    Contestant(VECTORS, "plain:by_vectors"),
+)
+SCORES = (("Cosine", None), ("Gaussian", 8.0), ("Gaussian", 1.0), ("InverseDistance", None))
+NEEDED = {"Cosine": 3.0, "Gaussian": 3.0, "InverseDistance": 1.5}
+
+
+def run(settings: Settings) -> Outcome:
+    """Each of them, forward."""
+    rows: list[Row] = []
+    batch, length = (1, 256) if settings.quick else (4, 1024)
+    with working(settings) as workers:
+        for score, sigma in SCORES:
+            case = {"score": score, "batch": batch, "heads": 8, "length": length, "size": 64}
+            case |= {"step": FORWARD} | ({} if sigma is None else {"sigma": sigma})
+            work = Work("fma", 2.0 * 64 * batch * 8 * length**2)
+            rows += race(workers, case, CONTESTANTS, [work])
+        versions = workers.versions
+    mark_better(rows, (PAIRS, VECTORS))
+    return Outcome(rows, promises(rows), versions)
+
+
+def promises(rows: Sequence[Row]) -> list[Row]:
+    """What each must show, against the better of the two."""
+    better = [row for row in rows if row.get("better")]
+    return [
+        promise(
+            f"{score}, forward, times materialised code",
+            [row for row in better if row["case"]["score"] == score],
+            lambda row: median(row, "times"), at_least=needed,
+        )
+        for score, needed in NEEDED.items()
+    ]  # fmt: skip

@@ -1,0 +1,64 @@
+"""Scores that are dot products, against the better of matmul and fused attention.
+
+As many queries as keys. By hand means the same score written in PyTorch twice, as
+`softmax(q @ k.mT) @ v` and by `scaled_dot_product_attention`; the better of the two at each length
+is what regard is held to. Both run in the same process as regard, with the allocator that everyone
+has. x-transformers' `Attend` is a further peer for the scaled dot product.
+"""
+
+from collections.abc import Sequence
+
+from benchmarks.race import Contestant, Work, mark_better, race, working
+from benchmarks.results import Row
+from benchmarks.settings import Outcome, Settings, median, promise
+from benchmarks.steps import BOTH, FORWARD
+
+SCORES = ("Dot", "ScaledDot", "Bilinear", "Cosine", "Location")
+LENGTHS = (32, 64, 128, 256, 512, 1024)
+HEADS, SIZE = 8, 64
+MATMUL, SDPA = "PyTorch matmul", "PyTorch SDPA"
+BY_HAND = (
+    Contestant("regard", "ours:dot"),
+    Contestant(MATMUL, "plain:dot_matmul"),
+    Contestant(SDPA, "plain:dot_sdpa"),
+)
+PEERS = (
+    Contestant("x-transformers", "x_transformers:dot", "x-transformers"),
+    Contestant("x-transformers, flash", "x_transformers:dot_flash", "x-transformers"),
+)
+
+
+def run(settings: Settings) -> Outcome:
+    """Every score at every length, forward and with the backward."""
+    rows: list[Row] = []
+    batch = 2 if settings.quick else 32
+    with working(settings) as workers:
+        for score in SCORES:
+            for length in settings.choose(LENGTHS, (32, 256)):
+                for step in (FORWARD, BOTH):
+                    case = {"score": score, "batch": batch, "heads": HEADS, "length": length}
+                    case |= {"size": SIZE, "step": step}
+                    peers = PEERS if score == "ScaledDot" else ()
+                    rows += race(workers, case, (*BY_HAND, *peers), [_work(case)])
+        versions = workers.versions
+    mark_better(rows, (MATMUL, SDPA))
+    return Outcome(rows, promises(rows), versions)
+
+
+def promises(rows: Sequence[Row]) -> list[Row]:
+    """What every length must show."""
+    better = [row for row in rows if row.get("better")]
+    return [
+        promise(
+            f"{score}, times the better of matmul and SDPA, at any length",
+            [row for row in better if row["case"]["score"] == score],
+            lambda row: median(row, "times"), at_least=0.95,
+        )
+        for score in SCORES
+    ]  # fmt: skip
+
+
+def _work(case: dict[str, int | str]) -> Work:
+    """Two matmuls; with the backward four more."""
+    pairs = float(case["batch"] * case["heads"] * case["length"] ** 2)  # type: ignore[operator]
+    return Work("fma", 2 * SIZE * pairs * (1 if case["step"] == FORWARD else 3))
