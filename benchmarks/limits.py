@@ -8,6 +8,7 @@ that no cache holds. Wherever a page says *share of the limit*, these loops ran 
 
 import ctypes
 import hashlib
+import os
 import shutil
 import subprocess
 import time
@@ -66,18 +67,22 @@ def run(settings: Settings) -> Outcome:
     return Outcome(rows, about={"vectors": LEVELS[_library().limits_level()]})
 
 
+def c_compiler() -> str | None:
+    """The C compiler of this machine, if it has one."""
+    return shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+
+
 @cache
 def _library() -> ctypes.CDLL:
     """The loops, compiled when they are first needed."""
-    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    if compiler is None:
+    if (compiler := c_compiler()) is None:
         raise FailedError("there is no C compiler here to measure the machine with")
     sources = [HERE / "limits.c", HERE / "limits_loops.h"]
     text = b"".join(source.read_bytes() for source in sources)
     path = BUILT / f"{hashlib.sha256(text).hexdigest()[:16]}.so"
     if not path.exists():
         BUILT.mkdir(parents=True, exist_ok=True)
-        half = path.with_suffix(".tmp")
+        half = path.with_suffix(f".{os.getpid()}")
         command = [compiler, *FLAGS, "-o", str(half), str(sources[0]), "-lm"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
