@@ -36,7 +36,7 @@ clean:  ## forget the environment
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 
 # torch by its exact number first: a range would bring gigabytes of CUDA.
-$(READY): pyproject.toml constraints.txt setup.py regard/attention/kernels/additive.c
+$(READY): pyproject.toml constraints.txt setup.py $(wildcard regard/attention/kernels/*.[ch])
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check "$$(grep '^torch==' constraints.txt)"
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'

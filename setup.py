@@ -7,8 +7,8 @@ from setuptools import Extension, setup
 setup(
     ext_modules=[
         Extension(
-            "regard.attention.kernels._additive",
-            ["regard/attention/kernels/additive.c"],
+            "regard.attention.kernels._native",
+            ["regard/attention/kernels/additive.c", "regard/attention/kernels/step.c"],
             extra_compile_args=[
                 "-O3", "-std=c11", "-pthread", "-fopenmp-simd",
                 "-ffp-contract=fast", "-fno-math-errno",

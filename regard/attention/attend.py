@@ -10,18 +10,19 @@ from regard.attention.axes import Trace
 from regard.attention.errors import DtypeError, ForeignMemoryError, OptionError, shown
 from regard.attention.fingerprint import fingerprint, moves
 from regard.attention.guard import clean_queries
-from regard.attention.inputs import as_mask, as_queries, check_bias, fitting_bias, settled
+from regard.attention.inputs import as_mask, check_bias, fitting_bias, settled
 from regard.attention.kernels import Request, View, answer
 from regard.attention.kernels.autocast import off
 from regard.attention.kernels.comparison import take
 from regard.attention.kernels.numbers import common
 from regard.attention.kernels.request import over_heads, poisoned
-from regard.attention.masks import Mask, Pairs
+from regard.attention.masks import Mask
 from regard.attention.memory import Memory
 from regard.attention.reading import Part, Reading
 from regard.attention.scores import ScaledDot, Score, as_score
 from regard.attention.scores.function import Function
 from regard.attention.selection import Selection, Softmax
+from regard.attention.sight import in_sight
 from regard.attention.state import LooksBack, State, check_state, remembering
 
 
@@ -165,33 +166,33 @@ def read(
 ) -> Reading:
     """The recipe from the queries on: check, guard, compare, select, answer."""
     axes = 0 if heads is None else heads.axes
-    batch = memory.batch[: len(memory.batch) - axes]
-    queries, bare = as_queries(queries, memory.values, batch)
-    batch = common(queries.shape[:-2], batch)
-    shape = (*batch, queries.shape[-2], len(memory))  # as people see it: without heads
-    mask = _one_mask(memory, mask, shape, axes)
+    seen = in_sight(queries, memory, mask, axes)
+    queries = seen.as_sequence(queries)
     if bias is not None:
         check_bias(bias, queries)
+        shape = seen.shape
         bias = settled(heads.spread_bias(bias, shape) if heads else fitting_bias(bias, shape))
-    view = View(Pairs(shape[-2], shape[-1], queries.device), mask)
-    if mask is not None:
+    if seen.some_blind:
+        view = View(seen.pairs, seen.mask)
         queries = clean_queries(queries, lambda: over_heads(view.visible() > 0, axes))
     asking = heads.spread(queries) if heads else settled(queries)
-    batch = common(asking.shape[:-2], memory.batch)
-    whole = (*batch, *shape[-2:])
+    batch = common(asking.shape[:-2], seen.held) if heads else seen.shape[:-2]
+    of = remembering(score, select)
     if state is None:
-        state = _started(score, select, memory, whole)
+        state = _started(score, select, memory, (*batch, *seen.shape[-2:])) if of else State({}, {})
     else:
-        check_state(state, remembering(score, select), whole, queries.device)
-    view = View(view.pairs, mask, batch, state.step)
+        check_state(state, of, (*batch, *seen.shape[-2:]), queries.device)
+    view = View(seen.pairs, seen.mask, batch, state.step)
+    view.known = seen.known
     context, parts, state = _ask(score, select, asking, memory, view, bias, state)
     context = heads.gather(context) if heads else context
-    if heads and mask is not None:
+    if heads and seen.some_blind:
         # What brings heads together may add a constant; who reads nothing still reads nothing.
         context = context.masked_fill(~over_heads(view.visible() > 0, axes), 0.0)
-    for faulty in (memory.faulty_keys, memory.faulty_values):
-        context = poisoned(context, faulty, view, axes)
-    return Reading(context.squeeze(-2) if bare else context, parts, state, bare, axes)
+    if memory.faulty_keys is not None or memory.faulty_values is not None:
+        for faulty in (memory.faulty_keys, memory.faulty_values):
+            context = poisoned(context, faulty, view, axes)
+    return Reading(context.squeeze(-2) if seen.bare else context, parts, state, seen.bare, axes)
 
 
 def owned(memory: Memory, owner: object) -> None:
@@ -218,17 +219,6 @@ def as_selection(select: Selection) -> Selection:
     )
 
 
-def _one_mask(memory: Memory, mask: Mask | None, shape: tuple[int, ...], axes: int) -> Mask | None:
-    """The memory's mask and the read's, checked, as one."""
-    own, device = memory.mask, memory.values.device
-    if own is not None:
-        own.check(shape, device)
-    if mask is not None:
-        mask.check(shape, device)
-        own = mask if own is None else own & mask
-    return own.heads(axes) if axes and own is not None else own
-
-
 def _started(score: Score, select: Selection, memory: Memory, shape: tuple[int, ...]) -> State:
     def trace(part: Score | Selection) -> Trace:
         return part.start(memory.prepared, shape) if isinstance(part, LooksBack) else {}
@@ -242,7 +232,7 @@ def _ask(
 ) -> tuple[Tensor, list[Part], State]:  # fmt: skip
     """Ask for all queries at once, or one after another if one needs what the last one read."""
     rows = queries.shape[-2]
-    if rows == 1 or not isinstance(score, LooksBack) | isinstance(select, LooksBack):
+    if rows == 1 or not state.of:
         context, part, state = _step(score, select, queries, memory, view, bias, state)
         return context, [part], state
     contexts, parts = [memory.values.new_zeros(*view.batch, 0, memory.values.shape[-1])], []
@@ -267,13 +257,17 @@ def _step(
     request = Request(comparison, rule, values, view, memory.kept, memory.faulty_keys)
     with off(values.device.type):
         context, weights = answer(request)
-    part = Part(request, None if weights is None else request.poisoned(weights))
-
-    def next_trace(maker: Score | Selection, trace: Trace) -> Trace:
-        if isinstance(maker, LooksBack):
-            return maker.advance(trace, part.weights(), request)
-        return trace
-
+    if weights is not None and memory.faulty_keys is not None:
+        weights = request.poisoned(weights)
+    part = Part(request, weights)
     step = state.step + queries.shape[-2]
-    traces = next_trace(score, state.score), next_trace(select, state.selection)
+    if not state.of:
+        return context, part, State(state.score, state.selection, step)
+    traces = _advanced(score, state.score, part), _advanced(select, state.selection, part)
     return context, part, State(traces[0], traces[1], step, state.of)
+
+
+def _advanced(maker: Score | Selection, trace: Trace, part: Part) -> Trace:
+    if isinstance(maker, LooksBack):
+        return maker.advance(trace, part.weights(), part.request)
+    return trace

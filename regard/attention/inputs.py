@@ -124,6 +124,8 @@ def as_mask(mask: Mask | Tensor | None) -> Mask | None:
 
 def settled(tensor: Tensor) -> Tensor:
     """The tensor, a parameter copied: what a reading holds must not follow the optimiser."""
+    if type(tensor) is Tensor:  # to ask whether it is a parameter takes longer
+        return tensor
     return tensor.clone() if isinstance(tensor, Parameter) else tensor
 
 

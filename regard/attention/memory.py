@@ -23,7 +23,7 @@ from regard.attention.inputs import (
 from regard.attention.kernels.numbers import common
 from regard.attention.looking import may_look
 from regard.attention.masks import Mask
-from regard.attention.records import changed, mapped, record, static
+from regard.attention.records import changed, mapped, memo, record, static
 from regard.attention.scores.base import Score
 from regard.attention.state import check_beams, reordered
 
@@ -72,6 +72,9 @@ class Memory:
     owner: Owner | None = static(default=None)
     moves: int = static(default=0)
     """How often the owner's parameters had moved when it prepared the keys."""
+
+    sights: dict[Any, Any] = memo()
+    """What is in sight of such queries as have read it one at a time."""
 
     def __len__(self) -> int:
         return self.values.shape[-2]
@@ -178,6 +181,7 @@ class Memory:
             faulty = getattr(source, name)
             setattr(self, name, None if faulty is None else faulty[..., order])
         self.mask = mask
+        self.sights.clear()
 
     def _owner(self) -> Owner:
         if self.owner is None:

@@ -19,14 +19,22 @@ def static(**options: Any) -> Any:
     return dataclasses.field(metadata={"static": True}, **options)
 
 
-@dataclass_transform(field_specifiers=(static, dataclasses.field))
+def memo() -> Any:
+    """A field for what was found out about the others: each copy begins with nothing in it."""
+    return dataclasses.field(default_factory=dict, init=False, metadata={"memo": True})
+
+
+@dataclass_transform(field_specifiers=(static, memo, dataclasses.field))
 def record(cls: type[R]) -> type[R]:
     """Make `cls` a slotted dataclass and a pytree; an `__init__` of its own is kept."""
     own_init = "__init__" in cls.__dict__
     made = dataclasses.dataclass(slots=True, eq=False, init=not own_init)(cls)
     fields = dataclasses.fields(made)  # type: ignore[arg-type]  # mypy does not see the decorator
-    moving = tuple(field.name for field in fields if not field.metadata.get("static"))
+    moving = tuple(field.name for field in fields if not field.metadata)
     fixed = tuple(field.name for field in fields if field.metadata.get("static"))
+    memos = tuple(field.name for field in fields if field.metadata.get("memo"))
+    held = tuple(field.name for field in fields if field.name not in memos)
+    made.__record__ = {"held": held, "memo": memos}  # type: ignore[attr-defined]
 
     def flatten(item: Any) -> tuple[list[Any], Any]:
         # What is None is not there: vmap takes it for a leaf, and refuses it.
@@ -40,6 +48,8 @@ def record(cls: type[R]) -> type[R]:
         there, constants = context
         for name, value in [*((name, None) for name in moving), *constants]:
             setattr(item, name, value)
+        for name in memos:
+            setattr(item, name, {})
         for name, value in zip(there, children, strict=True):
             setattr(item, name, value)
         return item
@@ -53,6 +63,8 @@ def changed(item: R, **fields: Any) -> R:
     copy = object.__new__(type(item))
     for name in _names(item):
         setattr(copy, name, fields[name] if name in fields else getattr(item, name))
+    for name in _names(item, "memo"):
+        setattr(copy, name, {})
     return copy
 
 
@@ -76,5 +88,5 @@ def _mapped(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
     return mapped(value, change) if dataclasses.is_dataclass(value) else value
 
 
-def _names(item: object) -> tuple[str, ...]:
-    return tuple(item.__dataclass_fields__)  # type: ignore[attr-defined]
+def _names(item: object, kind: str = "held") -> tuple[str, ...]:
+    return type(item).__record__[kind]  # type: ignore[attr-defined, no-any-return]

@@ -96,7 +96,7 @@ def check_beams(index: Int[Tensor, "..."]) -> None:
 
 def remembering(*parts: object) -> tuple[str, ...]:
     """What a state is of: the names of those that look back."""
-    return tuple(part.remembers() for part in parts if isinstance(part, LooksBack))
+    return tuple([part.remembers() for part in parts if isinstance(part, LooksBack)])
 
 
 def check_state(

@@ -22,25 +22,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#define X86 1
-#include <immintrin.h>
-#endif
-
-#define MOST_THREADS 64
-
-/* One item's rows: what a thread works on. */
-typedef struct {
-    const float *e, *f, *v, *g; /* g: the gradient of the scores, for the way back */
-    float *scores, *de, *df, *dv;
-    const long *which;
-    long rows, keys, width, stride;
-    int paired;
-} Part;
+#include "additive.h"
 
 /* ---- any processor ------------------------------------------------------------------------- */
-
-#define INLINE __attribute__((always_inline)) static inline
 
 INLINE void forward_plain(const Part *p) {
     const float *v = p->v;
@@ -77,23 +61,21 @@ static void backward_any(const Part *p) { backward_plain(p); }
 
 #ifdef X86
 
-#define AVX2 __attribute__((target("avx2,fma"))) static
-
 AVX2 void forward_avx2(const Part *p) { forward_plain(p); }
 AVX2 void backward_avx2(const Part *p) { backward_plain(p); }
 
 /* ---- AVX-512 ------------------------------------------------------------------------------- */
 
-#define AVX512 __attribute__((target("avx512f,fma"), always_inline)) static inline
+#define IN512 __attribute__((target("avx512f,fma"), always_inline)) static inline
 
 /* 1 / d: 14 bits by table, the rest by one Newton step. */
-AVX512 __m512 reciprocal(__m512 d) {
+IN512 __m512 reciprocal(__m512 d) {
     __m512 r = _mm512_rcp14_ps(d);
     return _mm512_mul_ps(r, _mm512_fnmadd_ps(d, r, _mm512_set1_ps(2.0f)));
 }
 
 /* R rows against C keys at once, so that each load serves several pairs. */
-AVX512 void forward_tile(const Part *p, long i, long j, const int R, const int C) {
+IN512 void forward_tile(const Part *p, long i, long j, const int R, const int C) {
     const __m512 one = _mm512_set1_ps(1.0f), half = _mm512_set1_ps(0.5f);
     const float *e = p->e + i * p->width, *f = p->f + j * p->width;
     const long w = p->width;
@@ -130,14 +112,14 @@ AVX512 void forward_tile(const Part *p, long i, long j, const int R, const int C
 }
 
 /* All keys for R rows. */
-AVX512 void forward_rows(const Part *p, long i, const int R) {
+IN512 void forward_rows(const Part *p, long i, const int R) {
     long j = 0;
     for (; j + 4 <= p->keys; j += 4) forward_tile(p, i, j, R, 4);
     if (j + 2 <= p->keys) forward_tile(p, i, j, R, 2), j += 2;
     if (j < p->keys) forward_tile(p, i, j, R, 1);
 }
 
-__attribute__((target("avx512f,fma"))) static void forward_avx512(const Part *p) {
+AVX512 void forward_avx512(const Part *p) {
     long i = 0;
     for (; i + 2 <= p->rows; i += 2) forward_rows(p, i, 2);
     if (i < p->rows) forward_rows(p, i, 1);
@@ -145,7 +127,7 @@ __attribute__((target("avx512f,fma"))) static void forward_avx512(const Part *p)
 
 /* Sixteen hidden units of R rows against all keys: the rows' sums stay in registers, and a key's
  * sum is loaded and stored once for R pairs. */
-AVX512 void backward_tile(const Part *p, long i, long h, const int R) {
+IN512 void backward_tile(const Part *p, long i, long h, const int R) {
     const __m512 one = _mm512_set1_ps(1.0f), half = _mm512_set1_ps(0.5f);
     const long w = p->width;
     __m512 e[8], de[8], dv = _mm512_loadu_ps(p->dv + h);
@@ -172,11 +154,11 @@ AVX512 void backward_tile(const Part *p, long i, long h, const int R) {
     _mm512_storeu_ps(p->dv + h, dv);
 }
 
-AVX512 void backward_rows(const Part *p, long i, const int R) {
+IN512 void backward_rows(const Part *p, long i, const int R) {
     for (long h = 0; h < p->width; h += 16) backward_tile(p, i, h, R);
 }
 
-__attribute__((target("avx512f,fma"))) static void backward_avx512(const Part *p) {
+AVX512 void backward_avx512(const Part *p) {
     long i = 0;
     for (; i + 8 <= p->rows; i += 8) backward_rows(p, i, 8);
     if (i + 4 <= p->rows) backward_rows(p, i, 4), i += 4;
@@ -185,7 +167,7 @@ __attribute__((target("avx512f,fma"))) static void backward_avx512(const Part *p
 }
 
 /* e^2x: 2x = n ln 2 + r, and e^r by a polynomial that is exact to the last bit but one. */
-AVX512 __m512 exponential(__m512 x) {
+IN512 __m512 exponential(__m512 x) {
     x = _mm512_add_ps(x, x);
     __m512 n = _mm512_roundscale_ps(_mm512_mul_ps(x, _mm512_set1_ps(1.44269504f)), 0);
     __m512 r = _mm512_fnmadd_ps(n, _mm512_set1_ps(0.693359375f), x);
@@ -201,7 +183,7 @@ AVX512 __m512 exponential(__m512 x) {
 }
 
 /* Rows of x to padded rows of e^2x; the return is max |x|, NaN if there is one. */
-__attribute__((target("avx512f,fma"))) static float exponentials_avx512(
+AVX512 float exponentials_avx512(
     const float *x, float *to, long rows, long size, long width) {
     __m512 largest = _mm512_setzero_ps();
     __mmask16 nans = 0;
@@ -222,8 +204,6 @@ __attribute__((target("avx512f,fma"))) static float exponentials_avx512(
 
 /* ---- which of them ------------------------------------------------------------------------- */
 
-typedef void (*Kernel)(const Part *);
-
 /* 0: any processor, 1: AVX2, 2: AVX-512. */
 int regard_level(void) {
 #ifdef X86
@@ -234,7 +214,7 @@ int regard_level(void) {
     return 0;
 }
 
-static Kernel forward_kernel(int level) {
+Kernel regard_forward_kernel(int level) {
 #ifdef X86
     if (level >= 2) return forward_avx512;
     if (level == 1) return forward_avx2;
@@ -323,13 +303,31 @@ typedef struct {
     const float *x;
     float *to, largest;
     long rows, size, width;
+    int level;
 } Rows;
+
+static float exponentials_any(const float *x, float *to, long rows, long size, long width) {
+    float largest = 0.0f;
+    int nans = 0;
+    for (long i = 0; i < rows; i++)
+        for (long h = 0; h < width; h++) {
+            float part = h < size ? x[i * size + h] : 0.0f, far = fabsf(part);
+            to[i * width + h] = h < size ? expf(2.0f * part) : 0.0f;
+            nans |= part != part;
+            largest = far > largest ? far : largest;
+        }
+    return nans ? NAN : largest;
+}
 
 static void *exponentiate(void *given) {
     Rows *r = given;
 #ifdef X86
-    r->largest = exponentials_avx512(r->x, r->to, r->rows, r->size, r->width);
+    if (r->level >= 2) {
+        r->largest = exponentials_avx512(r->x, r->to, r->rows, r->size, r->width);
+        return NULL;
+    }
 #endif
+    r->largest = exponentials_any(r->x, r->to, r->rows, r->size, r->width);
     return NULL;
 }
 
@@ -342,7 +340,7 @@ void regard_additive_scores(const float *e, const float *f, const float *v, cons
     Part whole = {.e = e, .f = f, .v = v, .which = which, .scores = scores, .rows = rows,
                   .keys = keys, .width = width, .stride = stride, .paired = paired};
     if (items * rows == 0 || keys == 0) return;
-    run(jobs, divide(jobs, forward_kernel(level), whole, items * rows, threads));
+    run(jobs, divide(jobs, regard_forward_kernel(level), whole, items * rows, threads));
 }
 
 /* Adds to de, df (items, keys, width) and dv (items, width): sums of g (r - r^2), and of
@@ -379,9 +377,9 @@ int regard_additive_backward(const float *e, const float *f, const long *which, 
     return failed;
 }
 
-/* e^2x of rows, padded with zeros to width; needs level 2. Returns max |x|, or NaN. */
-float regard_exponentials(const float *x, float *to, long rows, long size, long width,
-                          int threads) {
+/* e^2x of rows, padded with zeros to width. Returns max |x|, or NaN if there is one. */
+float regard_exponentials(const float *x, float *to, long rows, long size, long width, int threads,
+                          int level) {
     pthread_t running[MOST_THREADS];
     Rows parts[MOST_THREADS];
     if (threads > MOST_THREADS) threads = MOST_THREADS;
@@ -390,7 +388,7 @@ float regard_exponentials(const float *x, float *to, long rows, long size, long 
     for (int t = 0; t < threads; t++) {
         long from = rows * t / threads, until = rows * (t + 1) / threads;
         parts[t] = (Rows){.x = x + from * size, .to = to + from * width,
-                          .rows = until - from, .size = size, .width = width};
+                          .rows = until - from, .size = size, .width = width, .level = level};
     }
     int started[MOST_THREADS] = {0};
     for (int t = 1; t < threads; t++)

@@ -15,6 +15,7 @@ from regard.attention.kernels.comparison import Comparison
 from regard.attention.kernels.reference import Reference
 from regard.attention.kernels.request import Request
 from regard.attention.kernels.sdpa import Sdpa
+from regard.attention.kernels.step import Step
 from regard.attention.kernels.window import Windowed
 
 
@@ -48,7 +49,7 @@ class Weighs(Protocol):
         """The weights, before dropout."""
 
 
-KERNELS: tuple[Kernel, ...] = (Windowed(), Additive(), Sdpa(), Reference())
+KERNELS: tuple[Kernel, ...] = (Step(), Windowed(), Additive(), Sdpa(), Reference())
 """In the order in which they are asked."""
 
 

@@ -13,13 +13,14 @@ LEVELS = ("plain C", "AVX2", "AVX-512")
 WORK = 1 << 18
 """How many elements are worth a thread of their own."""
 
-POINTER, WHOLE, FLAG = ctypes.c_void_p, ctypes.c_long, ctypes.c_int
+DONE, NO_MEMORY = 0, 2
+POINTER, WHOLE, FLAG, REAL = ctypes.c_void_p, ctypes.c_long, ctypes.c_int, ctypes.c_float
 
 
 @cache
 def library() -> ctypes.CDLL | None:
     """The compiled kernels; None if they were not built."""
-    for path in sorted(Path(__file__).parent.glob("_additive.*")):
+    for path in sorted(Path(__file__).parent.glob("_native.*")):
         if path.suffix in (".so", ".dylib", ".pyd"):
             return _declared(ctypes.CDLL(str(path)))
     return None
@@ -41,9 +42,9 @@ def exponentials(vectors: Tensor, width: int) -> tuple[Tensor, float]:
         return found, float(vectors.abs().amax()) if vectors.numel() else 0.0
     found = vectors.new_empty(*vectors.shape[:-1], width)
     rows = vectors.numel() // max(1, size)
-    threads = _threads(vectors.numel())
+    running = threads(vectors.numel())
     largest = _library().regard_exponentials(
-        vectors.data_ptr(), found.data_ptr(), rows, size, width, threads
+        vectors.data_ptr(), found.data_ptr(), rows, size, width, running, level()
     )
     return found, float(largest)
 
@@ -59,7 +60,7 @@ def additive_scores(
     _library().regard_additive_scores(
         queries.data_ptr(), keys.data_ptr(), v.data_ptr(), which.data_ptr(), scores.data_ptr(),
         items, rows, keys.shape[-2], width, queries.stride(0),
-        int(paired), _threads(scores.numel() * width), level(),
+        int(paired), threads(scores.numel() * width), level(),
     )  # fmt: skip
 
 
@@ -72,7 +73,7 @@ def additive_backward(
         queries.data_ptr(), keys.data_ptr(), which.data_ptr(), sent.data_ptr(),
         *(each.data_ptr() for each in sums),
         items, rows, keys.shape[-2], width, queries.stride(0),
-        _threads(sent.numel() * width), level(),
+        threads(sent.numel() * width), level(),
     )  # fmt: skip
     if failed:
         raise KernelError(
@@ -81,7 +82,35 @@ def additive_backward(
         )
 
 
-def _threads(work: int) -> int:
+class StepMemory(ctypes.Structure):
+    """What a step reads: step.c has the same fields in the same order."""
+
+    _fields_ = (
+        *((name, POINTER) for name in ("keys", "values", "reach", "allowed")),
+        *((name, WHOLE) for name in ("items", "count", "size", "width", "wide")),
+        *((name, WHOLE) for name in ("keys_share", "values_share", "v_share")),
+        *((name, REAL) for name in ("paired", "alone")),
+    )
+
+
+def step(
+    memory: StepMemory, queries: Tensor, v: Tensor | None, scale: float, weights: Tensor,
+    context: Tensor, work: int,
+) -> bool:  # fmt: skip
+    """Fill weights and context; False if additive scores, those with v, would leave their range."""
+    result = _library().regard_step(
+        memory, queries.data_ptr(), None if v is None else v.data_ptr(), scale,
+        weights.data_ptr(), context.data_ptr(),
+        threads(work), level(),
+    )  # fmt: skip
+    if result == NO_MEMORY:
+        raise KernelError(
+            f"there was no memory to read {memory.count} keys with. Free some, or read fewer."
+        )
+    return bool(result == DONE)
+
+
+def threads(work: int) -> int:
     """As many as torch uses, but none for work that is done before it has started."""
     return max(1, min(torch.get_num_threads(), work // WORK))
 
@@ -97,7 +126,9 @@ def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
     found.regard_additive_scores.restype = None
     found.regard_additive_backward.argtypes = [POINTER] * 7 + [WHOLE] * 5 + [FLAG] * 2
     found.regard_additive_backward.restype = FLAG
-    found.regard_exponentials.argtypes = [POINTER] * 2 + [WHOLE] * 3 + [FLAG]
-    found.regard_exponentials.restype = ctypes.c_float
+    found.regard_exponentials.argtypes = [POINTER] * 2 + [WHOLE] * 3 + [FLAG] * 2
+    found.regard_exponentials.restype = REAL
+    found.regard_step.argtypes = [ctypes.POINTER(StepMemory), POINTER, POINTER, REAL, POINTER, POINTER, FLAG, FLAG]
+    found.regard_step.restype = FLAG
     found.regard_level.restype = FLAG
     return found

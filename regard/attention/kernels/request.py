@@ -1,5 +1,7 @@
 """What a kernel is asked: one read as plain data, no modules and no parameters."""
 
+from typing import Any
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -8,7 +10,7 @@ from regard.attention.axes import Allowed, Count, Faulty, Prepared, Scores, Valu
 from regard.attention.kernels.comparison import Comparison
 from regard.attention.kernels.rule import Rule
 from regard.attention.masks import Mask, Pairs
-from regard.attention.records import changed, record, static
+from regard.attention.records import changed, memo, record, static
 
 
 @record
@@ -19,6 +21,8 @@ class View:
     mask: Mask | None = None
     batch: tuple[int, ...] = static(default=())
     step: int = static(default=0)
+    known: dict[Any, Any] = memo()
+    """What kernels found out about reading in this view; the next step has the same."""
 
     def allowed(self) -> Allowed | None:
         """May each pair read? None if all may."""

@@ -1,0 +1,32 @@
+/* What the C kernels share. */
+
+#ifndef REGARD_ADDITIVE_H
+#define REGARD_ADDITIVE_H
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define X86 1
+#include <immintrin.h>
+#define AVX2 __attribute__((target("avx2,fma"))) static
+#define AVX512 __attribute__((target("avx512f,fma"))) static
+#endif
+
+#define INLINE __attribute__((always_inline)) static inline
+#define MOST_THREADS 64
+
+/* One item's rows: what a thread works on. */
+typedef struct {
+    const float *e, *f, *v, *g; /* g: the gradient of the scores, for the way back */
+    float *scores, *de, *df, *dv;
+    const long *which;
+    long rows, keys, width, stride;
+    int paired;
+} Part;
+
+typedef void (*Kernel)(const Part *);
+
+/* The additive scores of one item, and e^2x of rows: see additive.c. */
+Kernel regard_forward_kernel(int level);
+float regard_exponentials(const float *x, float *to, long rows, long size, long width, int threads,
+                          int level);
+
+#endif

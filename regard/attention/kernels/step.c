@@ -1,0 +1,201 @@
+/* One query an item, as a decoder asks at each step: scores, softmax over the keys it may read,
+ * and the sum of their values, in one call.
+ *
+ * Shapes, row-major: q (items, size), keys (items, count, width), values (items, count, wide),
+ * allowed (items, count) of 0 and 1 or NULL, weights (items, count), context (items, wide). Where
+ * items share theirs, as beams do, item n has the keys n / keys_share, and so on. A hidden key is
+ * not looked at.
+ *
+ * Dot products take keys as they are, with width = size. Additive scores take e^2k, its width a
+ * multiple of 32, and how far each key reaches; they return 1, with nothing done, if a query and
+ * its keys leave the range of additive.c.
+ */
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "additive.h"
+
+/* What stays the same from step to step; native.py has the same fields in the same order. */
+typedef struct {
+    const float *keys, *values, *reach; /* reach: of additive scores, else NULL */
+    const unsigned char *allowed;
+    long items, count, size, width, wide;
+    long keys_share, values_share, v_share;
+    float paired, alone; /* the ranges of additive scores */
+} Memory;
+
+/* What one step asks, and where its answer goes. */
+typedef struct {
+    const Memory *memory;
+    const float *q, *v;
+    float scale, *weights, *context;
+    int level;
+} Step;
+
+/* ---- the loops, for each level of processor ------------------------------------------------ */
+
+/* q . k for the keys that are seen, four at a time: one sum alone would wait for itself. */
+INLINE void dots(const Memory *m, const float *q, const float *keys, const long *seen, long count,
+                 float *to) {
+    long j = 0;
+    for (; j + 4 <= count; j += 4) {
+        const float *a = keys + seen[j] * m->width, *b = keys + seen[j + 1] * m->width;
+        const float *c = keys + seen[j + 2] * m->width, *d = keys + seen[j + 3] * m->width;
+        float e = 0, f = 0, g = 0, h = 0;
+#pragma omp simd reduction(+ : e, f, g, h)
+        for (long n = 0; n < m->size; n++)
+            e += q[n] * a[n], f += q[n] * b[n], g += q[n] * c[n], h += q[n] * d[n];
+        to[j] = e, to[j + 1] = f, to[j + 2] = g, to[j + 3] = h;
+    }
+    for (; j < count; j++) {
+        const float *a = keys + seen[j] * m->width;
+        float e = 0;
+#pragma omp simd reduction(+ : e)
+        for (long n = 0; n < m->size; n++) e += q[n] * a[n];
+        to[j] = e;
+    }
+}
+
+/* The weighted sum of the values that are seen. */
+INLINE void sums(const Memory *m, const float *values, const long *seen, long count, const float *w,
+                 float *restrict to) {
+    long j = 0, wide = m->wide;
+    memset(to, 0, wide * sizeof(float));
+    for (; j + 4 <= count; j += 4) {
+        const float *a = values + seen[j] * wide, *b = values + seen[j + 1] * wide;
+        const float *c = values + seen[j + 2] * wide, *d = values + seen[j + 3] * wide;
+#pragma omp simd
+        for (long n = 0; n < wide; n++)
+            to[n] += w[j] * a[n] + w[j + 1] * b[n] + (w[j + 2] * c[n] + w[j + 3] * d[n]);
+    }
+    for (; j < count; j++) {
+        const float *a = values + seen[j] * wide;
+#pragma omp simd
+        for (long n = 0; n < wide; n++) to[n] += w[j] * a[n];
+    }
+}
+
+typedef void (*Dots)(const Memory *, const float *, const float *, const long *, long, float *);
+typedef void (*Sums)(const Memory *, const float *, const long *, long, const float *, float *);
+
+#define LOOPS(KIND, NAME)                                                                         \
+    KIND void dots_##NAME(const Memory *m, const float *q, const float *k, const long *seen,        \
+                          long n, float *to) { dots(m, q, k, seen, n, to); }                      \
+    KIND void sums_##NAME(const Memory *m, const float *v, const long *seen, long n,                \
+                          const float *w, float *to) { sums(m, v, seen, n, w, to); }
+
+LOOPS(static, any)
+#ifdef X86
+LOOPS(AVX2, avx2)
+LOOPS(AVX512, avx512)
+static const Dots all_dots[] = {dots_any, dots_avx2, dots_avx512};
+static const Sums all_sums[] = {sums_any, sums_avx2, sums_avx512};
+#else
+static const Dots all_dots[] = {dots_any, dots_any, dots_any};
+static const Sums all_sums[] = {sums_any, sums_any, sums_any};
+#endif
+
+/* ---- one item ------------------------------------------------------------------------------ */
+
+/* Scores to weights, in place. The sum is a double: a float would lose digits over many keys. */
+static void softmax(float *scores, long count, float scale) {
+    float most = -INFINITY;
+    double total = 0.0;
+    for (long j = 0; j < count; j++) {
+        scores[j] *= scale;
+        if (scores[j] > most) most = scores[j];
+    }
+    for (long j = 0; j < count; j++) total += scores[j] = expf(scores[j] - most);
+    float share = (float)(1.0 / total);
+    for (long j = 0; j < count; j++) scores[j] *= share;
+}
+
+/* The additive scores of the keys up to `until`; 0 if they are out of range. */
+static int additive(const Step *s, long item, const float *q, float *e, long until,
+                    float *scores) {
+    const Memory *m = s->memory;
+    long own = item / m->keys_share;
+    float farthest = regard_exponentials(q, e, 1, m->size, m->width, 1, s->level), longest = 0.0f;
+    for (long j = 0; j < until; j++)
+        longest = fmaxf(longest, m->reach[own * m->count + j]);
+    if (!(farthest + longest < m->alone)) return 0; /* or NaN */
+    Part part = {.e = e, .f = m->keys + own * m->count * m->width, .v = e + m->width,
+                 .scores = scores, .rows = 1, .keys = until, .width = m->width,
+                 .paired = farthest + longest < m->paired};
+    regard_forward_kernel(s->level)(&part);
+    return 1;
+}
+
+static int one(const Step *s, long item, long *seen, float *scores, float *e) {
+    const Memory *m = s->memory;
+    const float *q = s->q + item * m->size;
+    const unsigned char *allowed = m->allowed ? m->allowed + item * m->count : NULL;
+    long count = 0;
+    for (long j = 0; j < m->count; j++)
+        if (!allowed || allowed[j]) seen[count++] = j;
+    if (s->v && count) {
+        memcpy(e + m->width, s->v + item / m->v_share * m->size, m->size * sizeof(float));
+        if (!additive(s, item, q, e, seen[count - 1] + 1, scores)) return 0;
+        for (long j = 0; j < count; j++) scores[j] = scores[seen[j]];
+    } else {
+        const float *keys = m->keys + item / m->keys_share * m->count * m->width;
+        all_dots[s->level](m, q, keys, seen, count, scores);
+    }
+    softmax(scores, count, s->scale);
+    float *weights = s->weights + item * m->count;
+    if (count < m->count) memset(weights, 0, m->count * sizeof(float));
+    for (long j = 0; j < count; j++) weights[seen[j]] = scores[j];
+    const float *values = m->values + item / m->values_share * m->count * m->wide;
+    all_sums[s->level](m, values, seen, count, scores, s->context + item * m->wide);
+    return 1;
+}
+
+/* ---- threads ------------------------------------------------------------------------------- */
+
+enum { DONE, OUT_OF_RANGE, NO_MEMORY };
+
+typedef struct {
+    const Step *step;
+    long from, to;
+    int result;
+} Job;
+
+static void *work(void *given) {
+    Job *job = given;
+    const Memory *m = job->step->memory;
+    long *seen = malloc(m->count * sizeof(long));
+    float *scores = malloc(m->count * sizeof(float)), *e = calloc(2 * m->width, sizeof(float));
+    job->result = seen && scores && e ? DONE : NO_MEMORY;
+    for (long item = job->from; item < job->to && job->result == DONE; item++)
+        job->result = one(job->step, item, seen, scores, e) ? DONE : OUT_OF_RANGE;
+    free(seen), free(scores), free(e);
+    return NULL;
+}
+
+/* ---- what Python calls --------------------------------------------------------------------- */
+
+/* v is NULL for dot products. */
+int regard_step(const Memory *memory, const float *q, const float *v, float scale, float *weights,
+                float *context, int threads, int level) {
+    Step step = {memory, q, v, scale, weights, context, level};
+    Job jobs[MOST_THREADS];
+    pthread_t running[MOST_THREADS];
+    int started[MOST_THREADS], result = DONE;
+    if (threads > MOST_THREADS) threads = MOST_THREADS;
+    if (threads > memory->items) threads = (int)memory->items;
+    for (int t = 0; t < threads; t++)
+        jobs[t] = (Job){&step, memory->items * t / threads, memory->items * (t + 1) / threads, 0};
+    for (int t = 1; t < threads; t++)
+        started[t] = pthread_create(&running[t], NULL, work, &jobs[t]) == 0;
+    for (int t = 0; t < threads; t++) {
+        if (t && started[t])
+            pthread_join(running[t], NULL);
+        else
+            work(&jobs[t]);
+        result = jobs[t].result > result ? jobs[t].result : result;
+    }
+    return result;
+}
