@@ -1,6 +1,6 @@
 """The recipe: score, select, read; as a function and as a module that owns its parameters."""
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -123,8 +123,10 @@ class Attention(nn.Module):
     ) -> Reading:
         """Read a memory that this attention prepared; a mask here hides more than its own."""
         owned(memory, self)
+        parts: dict[str, Any] = self._modules  # by name, torch looks there last, and at each step
+        mask = None if mask is None else as_mask(mask)
         return read(
-            self.score, self.select, queries, memory, state=state, mask=as_mask(mask), bias=bias
+            parts["score"], parts["select"], queries, memory, state=state, mask=mask, bias=bias
         )
 
     def fingerprint(self) -> str:
@@ -255,7 +257,10 @@ def _step(
     rule = select.bind(queries, view, state.selection)
     values = memory.values
     request = Request(comparison, rule, values, view, memory.kept, memory.faulty_keys)
-    with off(values.device.type):
+    if torch.is_autocast_enabled(values.device.type):
+        with off(values.device.type):
+            context, weights = answer(request)
+    else:
         context, weights = answer(request)
     if weights is not None and memory.faulty_keys is not None:
         weights = request.poisoned(weights)

@@ -73,7 +73,7 @@ class Memory:
     moves: int = static(default=0)
     """How often the owner's parameters had moved when it prepared the keys."""
 
-    sights: dict[Any, Any] = memo()
+    sights: dict[Any, Any] = memo(default_factory=dict, init=False)
     """What is in sight of such queries as have read it one at a time."""
 
     def __len__(self) -> int:

@@ -19,9 +19,9 @@ def static(**options: Any) -> Any:
     return dataclasses.field(metadata={"static": True}, **options)
 
 
-def memo() -> Any:
+def memo(*, default_factory: Callable[[], Any] = dict, init: bool = False) -> Any:
     """A field for what was found out about the others: each copy begins with nothing in it."""
-    return dataclasses.field(default_factory=dict, init=False, metadata={"memo": True})
+    return dataclasses.field(default_factory=default_factory, init=init, metadata={"memo": True})
 
 
 @dataclass_transform(field_specifiers=(static, memo, dataclasses.field))
@@ -89,4 +89,4 @@ def _mapped(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
 
 
 def _names(item: object, kind: str = "held") -> tuple[str, ...]:
-    return type(item).__record__[kind]  # type: ignore[attr-defined, no-any-return]
+    return type(item).__record__[kind]  # type: ignore[attr-defined]

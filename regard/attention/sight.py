@@ -62,7 +62,7 @@ def in_sight(queries: Tensor, memory: Memory, mask: Mask | None, axes: int) -> S
 
 
 def _one_at_a_time(queries: Tensor) -> bool:
-    if not isinstance(queries, Tensor) or queries.ndim > 1 and queries.shape[-2] != 1:
+    if not isinstance(queries, Tensor) or (queries.ndim > 1 and queries.shape[-2] != 1):
         return False
     return may_look(queries) and not torch.is_autocast_enabled("cpu")
 

@@ -121,7 +121,7 @@ def test_tails_of_every_length(rows: int, keys: int) -> None:
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 5])
 def test_any_number_of_threads(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "_threads", lambda work: threads)
+    monkeypatch.setattr(native, "threads", lambda work: threads)
     _agree(_attention(), _inputs(), mask=MASKS["both"])
 
 

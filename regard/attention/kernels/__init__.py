@@ -20,6 +20,7 @@ from regard.attention.kernels.reference import Reference
 from regard.attention.kernels.request import Request, View
 from regard.attention.kernels.rule import Along, Around, Rule, Soft
 from regard.attention.kernels.sdpa import Sdpa
+from regard.attention.kernels.step import Step
 from regard.attention.kernels.window import Windowed
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "Rule",
     "Sdpa",
     "Soft",
+    "Step",
     "Tanh",
     "View",
     "Windowed",

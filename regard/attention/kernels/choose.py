@@ -91,11 +91,12 @@ def available() -> dict[str, str]:
 
     >>> from regard import kernels
     >>> sorted(kernels.available())
-    ['additive', 'reference', 'sdpa', 'window']
+    ['additive', 'reference', 'sdpa', 'step', 'window']
     """
     built = native.library() is not None
     chunks = "PyTorch, in chunks: the C kernels were not built; reinstall with a C compiler"
     return {
+        "step": f"C, {native.LEVELS[native.level()]}" if built else "not here: it is in C only",
         "additive": f"C, {native.LEVELS[native.level()]}" if built else chunks,
         "window": "PyTorch, the keys of each window gathered",
         "sdpa": "torch's fused attention",

@@ -99,7 +99,7 @@ def step(
 ) -> bool:  # fmt: skip
     """Fill weights and context; False if additive scores, those with v, would leave their range."""
     result = _library().regard_step(
-        memory, queries.data_ptr(), None if v is None else v.data_ptr(), scale,
+        ctypes.addressof(memory), queries.data_ptr(), None if v is None else v.data_ptr(), scale,
         weights.data_ptr(), context.data_ptr(),
         threads(work), level(),
     )  # fmt: skip
@@ -112,7 +112,7 @@ def step(
 
 def threads(work: int) -> int:
     """As many as torch uses, but none for work that is done before it has started."""
-    return max(1, min(torch.get_num_threads(), work // WORK))
+    return 1 if work < 2 * WORK else min(torch.get_num_threads(), work // WORK)
 
 
 def _library() -> ctypes.CDLL:
@@ -128,7 +128,7 @@ def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
     found.regard_additive_backward.restype = FLAG
     found.regard_exponentials.argtypes = [POINTER] * 2 + [WHOLE] * 3 + [FLAG] * 2
     found.regard_exponentials.restype = REAL
-    found.regard_step.argtypes = [ctypes.POINTER(StepMemory), POINTER, POINTER, REAL, POINTER, POINTER, FLAG, FLAG]
+    found.regard_step.argtypes = [POINTER] * 3 + [REAL] + [POINTER] * 2 + [FLAG] * 2
     found.regard_step.restype = FLAG
     found.regard_level.restype = FLAG
     return found

@@ -21,7 +21,7 @@ class View:
     mask: Mask | None = None
     batch: tuple[int, ...] = static(default=())
     step: int = static(default=0)
-    known: dict[Any, Any] = memo()
+    known: dict[Any, Any] = memo(default_factory=dict, init=False)
     """What kernels found out about reading in this view; the next step has the same."""
 
     def allowed(self) -> Allowed | None:

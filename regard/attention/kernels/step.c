@@ -166,12 +166,13 @@ typedef struct {
 static void *work(void *given) {
     Job *job = given;
     const Memory *m = job->step->memory;
-    long *seen = malloc(m->count * sizeof(long));
-    float *scores = malloc(m->count * sizeof(float)), *e = calloc(2 * m->width, sizeof(float));
-    job->result = seen && scores && e ? DONE : NO_MEMORY;
+    long *seen = malloc(m->count * (sizeof(long) + sizeof(float)));
+    float *scores = (float *)(seen + m->count), *e = NULL;
+    if (job->step->v) e = calloc(2 * m->width, sizeof(float));
+    job->result = seen && (e || !job->step->v) ? DONE : NO_MEMORY;
     for (long item = job->from; item < job->to && job->result == DONE; item++)
         job->result = one(job->step, item, seen, scores, e) ? DONE : OUT_OF_RANGE;
-    free(seen), free(scores), free(e);
+    free(seen), free(e);
     return NULL;
 }
 
