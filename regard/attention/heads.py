@@ -155,6 +155,8 @@ class MultiHead(nn.Module):
         _check_fits(self.key, "keys", keys)
         _check_fits(self.value, "values", values)
         keys, values = self._split(self.key(keys)), self._split(self.value(values))
+        if guarded and not torch.is_grad_enabled():  # it will be read step by step
+            keys, values = keys.contiguous(), values.contiguous()
         first, second = (
             None if t is None else t[(..., *[None] * self.axes, slice(None), slice(None))]
             for t in faulty

@@ -40,20 +40,30 @@ INLINE void forward_plain(const Part *p) {
 }
 
 INLINE void backward_plain(const Part *p) {
+    const long w = p->width;
+    const float *v = p->v;
     float *restrict dv = p->dv;
-    for (long i = 0; i < p->rows; i++)
+    if (p->fresh) {
+        memset(p->df, 0, p->keys * w * sizeof(float));
+        memset(dv, 0, w * sizeof(float));
+    }
+    for (long i = 0; i < p->rows; i++) {
+        const float *e = p->e + i * w;
+        float *restrict de = p->de + i * w;
+        memset(de, 0, w * sizeof(float));
         for (long j = 0; j < p->keys; j++) {
-            const float *e = p->e + i * p->width, *f = p->f + j * p->width;
-            float *restrict de = p->de + i * p->width, *restrict df = p->df + j * p->width;
+            const float *f = p->f + j * w;
+            float *restrict df = p->df + j * w;
             const float g = p->g[i * p->keys + j];
 #pragma omp simd
-            for (long h = 0; h < p->width; h++) {
-                float u = e[h] * f[h], r = 1.0f / (1.0f + u), t = g * (u * r * r);
+            for (long h = 0; h < w; h++) {
+                float u = e[h] * f[h], r = 1.0f / (1.0f + u), t = 4.0f * v[h] * g * (u * r * r);
                 de[h] += t;
                 df[h] += t;
-                dv[h] += g * (0.5f - r);
+                dv[h] += 2.0f * g * (0.5f - r);
             }
         }
+    }
 }
 
 static void forward_any(const Part *p) { forward_plain(p); }
@@ -125,45 +135,85 @@ AVX512 void forward_avx512(const Part *p) {
     if (i < p->rows) forward_rows(p, i, 1);
 }
 
+/* r = 1 / (1 + u) of two rows: one reciprocal serves both, where their product is a float. */
+IN512 void both_reciprocals(const __m512 u[2], __m512 r[2], const int paired) {
+    const __m512 one = _mm512_set1_ps(1.0f);
+    __m512 d0 = _mm512_add_ps(u[0], one), d1 = _mm512_add_ps(u[1], one);
+    if (paired) {
+        __m512 x = reciprocal(_mm512_mul_ps(d0, d1));
+        r[0] = _mm512_mul_ps(x, d1), r[1] = _mm512_mul_ps(x, d0);
+    } else {
+        r[0] = reciprocal(d0), r[1] = reciprocal(d1);
+    }
+}
+
 /* Sixteen hidden units of R rows against all keys: the rows' sums stay in registers, and a key's
  * sum is loaded and stored once for R pairs. */
-IN512 void backward_tile(const Part *p, long i, long h, const int R) {
-    const __m512 one = _mm512_set1_ps(1.0f), half = _mm512_set1_ps(0.5f);
+IN512 void backward_tile(const Part *p, long i, long h, const int R, const int paired) {
+    const __m512 half = _mm512_set1_ps(0.5f), quarter = _mm512_set1_ps(0.25f);
+    const __m512 none = _mm512_setzero_ps();
+    const __m512 v = _mm512_mul_ps(_mm512_set1_ps(4.0f), _mm512_loadu_ps(p->v + h));
+    const int fresh = p->fresh && i == 0;
     const long w = p->width;
-    __m512 e[8], de[8], dv = _mm512_loadu_ps(p->dv + h);
+    __m512 e[8], de[8], dv = none;
     for (int r = 0; r < R; r++) {
         e[r] = _mm512_loadu_ps(p->e + (i + r) * w + h);
-        de[r] = _mm512_setzero_ps();
+        de[r] = none;
     }
     for (long j = 0; j < p->keys; j++) {
-        __m512 f = _mm512_loadu_ps(p->f + j * w + h), df = _mm512_loadu_ps(p->df + j * w + h);
-        for (int r = 0; r < R; r++) {
-            __m512 g = _mm512_set1_ps(p->g[(i + r) * p->keys + j]);
-            __m512 u = _mm512_mul_ps(e[r], f), x = reciprocal(_mm512_add_ps(u, one));
-            __m512 t = _mm512_mul_ps(_mm512_mul_ps(u, x), x); /* r - r^2 would cancel at r = 1 */
-            de[r] = _mm512_fmadd_ps(g, t, de[r]);
-            df = _mm512_fmadd_ps(g, t, df);
-            dv = _mm512_fmadd_ps(g, _mm512_sub_ps(half, x), dv);
+        __m512 f = _mm512_loadu_ps(p->f + j * w + h), df = none;
+        for (int r = 0; r < R; r += 2) {
+            const int pair = r + 1 < R; /* an odd row out stands beside itself, with no gradient */
+            __m512 u[2] = {_mm512_mul_ps(e[r], f), _mm512_mul_ps(e[pair ? r + 1 : r], f)}, x[2];
+            both_reciprocals(u, x, paired);
+            for (int n = 0; n < 1 + pair; n++) {
+                __m512 g = _mm512_set1_ps(p->g[(i + r + n) * p->keys + j]);
+                /* r - r^2 = 1/4 - (1/2 - r)^2: as exact as plain code's 1 - tanh^2. */
+                __m512 z = _mm512_sub_ps(half, x[n]), t = _mm512_fnmadd_ps(z, z, quarter);
+                de[r + n] = _mm512_fmadd_ps(g, t, de[r + n]);
+                df = _mm512_fmadd_ps(g, t, df);
+                dv = _mm512_fmadd_ps(g, z, dv);
+            }
         }
-        _mm512_storeu_ps(p->df + j * w + h, df);
+        float *to = p->df + j * w + h;
+        _mm512_storeu_ps(to, _mm512_fmadd_ps(v, df, fresh ? none : _mm512_loadu_ps(to)));
     }
-    for (int r = 0; r < R; r++) {
-        float *to = p->de + (i + r) * w + h;
-        _mm512_storeu_ps(to, _mm512_add_ps(_mm512_loadu_ps(to), de[r]));
-    }
-    _mm512_storeu_ps(p->dv + h, dv);
+    for (int r = 0; r < R; r++)
+        _mm512_storeu_ps(p->de + (i + r) * w + h, _mm512_mul_ps(v, de[r]));
+    __m512 before = fresh ? none : _mm512_loadu_ps(p->dv + h);
+    _mm512_storeu_ps(p->dv + h, _mm512_fmadd_ps(_mm512_set1_ps(2.0f), dv, before));
 }
 
 IN512 void backward_rows(const Part *p, long i, const int R) {
-    for (long h = 0; h < p->width; h += 16) backward_tile(p, i, h, R);
+    for (long h = 0; h < p->width; h += 16)
+        if (p->paired)
+            backward_tile(p, i, h, R, 1);
+        else
+            backward_tile(p, i, h, R, 0);
+}
+
+/* How many rows to take next: up to eight, two by two, and no few that are left over at the end. */
+static long next_rows(long left) {
+    if (left >= 24) return 8;
+    long tiles = (left + 7) / 8, each = (left + tiles - 1) / tiles;
+    each += each % 2;
+    return each < left ? each : left;
 }
 
 AVX512 void backward_avx512(const Part *p) {
-    long i = 0;
-    for (; i + 8 <= p->rows; i += 8) backward_rows(p, i, 8);
-    if (i + 4 <= p->rows) backward_rows(p, i, 4), i += 4;
-    if (i + 2 <= p->rows) backward_rows(p, i, 2), i += 2;
-    if (i < p->rows) backward_rows(p, i, 1);
+    for (long i = 0, rows; i < p->rows; i += rows) {
+        rows = next_rows(p->rows - i);
+        switch (rows) {
+            case 8: backward_rows(p, i, 8); break;
+            case 7: backward_rows(p, i, 7); break;
+            case 6: backward_rows(p, i, 6); break;
+            case 5: backward_rows(p, i, 5); break;
+            case 4: backward_rows(p, i, 4); break;
+            case 3: backward_rows(p, i, 3); break;
+            case 2: backward_rows(p, i, 2); break;
+            default: backward_rows(p, i, 1);
+        }
+    }
 }
 
 /* e^2x: 2x = n ln 2 + r, and e^r by a polynomial that is exact to the last bit but one. */
@@ -234,19 +284,18 @@ static Kernel backward_kernel(int level) {
 
 /* ---- threads ------------------------------------------------------------------------------- */
 
-/* A run of rows, counted over all items; the last threads' sums of keys and of v are their own. */
+/* A run of rows, counted over all items. An item's sums of keys and of v belong to the thread that
+ * has its first row; one that begins inside an item has sums of its own for it, added at the end. */
 typedef struct {
     Kernel kernel;
     Part whole;
     long from, to;
-    float *df, *dv; /* sums from item from / rows on, to be added to the result */
-    int failed;
+    float *df, *dv; /* its own, or NULL */
 } Job;
 
 static void *work(void *given) {
     Job *job = given;
     const Part *w = &job->whole;
-    long first = job->from / w->rows;
     for (long at = job->from; at < job->to;) {
         long item = at / w->rows, row = at % w->rows;
         long end = (item + 1) * w->rows < job->to ? (item + 1) * w->rows : job->to;
@@ -256,10 +305,12 @@ static void *work(void *given) {
         part.f = w->f + w->which[item] * w->keys * w->width;
         part.v = w->v + item * w->width;
         if (w->g) {
+            int own = row && job->df;
             part.g = w->g + (item * w->rows + row) * w->keys;
             part.de = w->de + item * w->stride + row * w->width;
-            part.df = job->df + (item - first) * w->keys * w->width;
-            part.dv = job->dv + (item - first) * w->width;
+            part.df = own ? job->df : w->df + item * w->keys * w->width;
+            part.dv = own ? job->dv : w->dv + item * w->width;
+            part.fresh = own || w->fresh;
         } else {
             part.scores = w->scores + (item * w->rows + row) * w->keys;
         }
@@ -343,33 +394,31 @@ void regard_additive_scores(const float *e, const float *f, const float *v, cons
     run(jobs, divide(jobs, regard_forward_kernel(level), whole, items * rows, threads));
 }
 
-/* Adds to de, df (items, keys, width) and dv (items, width): sums of g (r - r^2), and of
- * g (1/2 - r); the caller scales them. Returns 0, or 1 if a thread found no memory. */
-int regard_additive_backward(const float *e, const float *f, const long *which, const float *g,
-                             float *de, float *df, float *dv, long items, long rows, long keys,
-                             long width, long stride, int threads, int level) {
+/* Sets de, and sets ("fresh") or adds to df (items, keys, width) and dv (items, width), what the
+ * gradient g of the scores sends back. Returns 0, or 1 if a thread found no memory. */
+int regard_additive_backward(const float *e, const float *f, const float *v, const long *which,
+                             const float *g, float *de, float *df, float *dv, long items,
+                             long rows, long keys, long width, long stride, int paired, int fresh,
+                             int threads, int level) {
     Job jobs[MOST_THREADS];
-    Part whole = {.e = e, .f = f, .v = dv, .which = which, .g = g, .de = de, .rows = rows,
-                  .keys = keys, .width = width, .stride = stride};
+    Part whole = {.e = e, .f = f, .v = v, .which = which, .g = g, .de = de, .df = df, .dv = dv,
+                  .rows = rows, .keys = keys, .width = width, .stride = stride, .paired = paired,
+                  .fresh = fresh};
     if (items * rows == 0 || keys == 0) return 0;
-    int count = divide(jobs, backward_kernel(level), whole, items * rows, threads);
-    int failed = 0;
-    for (int t = 0; t < count; t++) {
-        long first = jobs[t].from / rows, last = (jobs[t].to - 1) / rows;
-        size_t spans = (size_t)(last - first + 1);
-        /* The first thread adds to the result itself; the others begin inside an item of his. */
-        jobs[t].df = t ? calloc(spans * keys * width, sizeof(float)) : df;
-        jobs[t].dv = t ? calloc(spans * width, sizeof(float)) : dv;
-        failed |= !jobs[t].df || !jobs[t].dv;
-    }
+    int count = divide(jobs, backward_kernel(level), whole, items * rows, threads), failed = 0;
+    for (int t = 1; t < count; t++)
+        if (jobs[t].from % rows) {
+            jobs[t].df = malloc(keys * width * sizeof(float));
+            jobs[t].dv = malloc(width * sizeof(float));
+            failed |= !jobs[t].df || !jobs[t].dv;
+        }
     if (!failed) run(jobs, count);
     for (int t = 1; t < count; t++) {
-        long first = jobs[t].from / rows, last = (jobs[t].to - 1) / rows;
-        size_t spans = (size_t)(last - first + 1);
-        if (!failed) {
-            float *to = df + first * keys * width, *to_v = dv + first * width;
-            for (size_t n = 0; n < spans * keys * width; n++) to[n] += jobs[t].df[n];
-            for (size_t n = 0; n < spans * width; n++) to_v[n] += jobs[t].dv[n];
+        float *to = df + jobs[t].from / rows * keys * width;
+        float *to_v = dv + jobs[t].from / rows * width;
+        if (!failed && jobs[t].df) {
+            for (long n = 0; n < keys * width; n++) to[n] += jobs[t].df[n];
+            for (long n = 0; n < width; n++) to_v[n] += jobs[t].dv[n];
         }
         free(jobs[t].df);
         free(jobs[t].dv);

@@ -20,6 +20,7 @@ typedef struct {
     const long *which;
     long rows, keys, width, stride;
     int paired;
+    int fresh; /* on the way back: df and dv hold nothing yet */
 } Part;
 
 typedef void (*Kernel)(const Part *);

@@ -155,16 +155,18 @@ class _Read:
     ) -> tuple[Engine, Tensor]:
         """What the context's gradient sends back: an engine with its sums, and to the values."""
         self.engine.clear()
-        to_values = torch.zeros_like(values)
+        to_values = None
         for rows in self._blocks():
             part = self._weights(rows) if weights is None else weights
             from_context = sent[..., rows, :]
-            to_values += _summed(part.mT @ from_context, values.shape)
+            to_these = _summed(part.mT @ from_context, values.shape)
+            to_values = to_these if to_values is None else to_values.add_(to_these)
             to_weights = matmul(from_context, values.mT)
             to_scores = part * (to_weights - (part * to_weights).sum(-1, keepdim=True))
             if self.temperature != 1.0:
                 to_scores /= self.temperature
             self.engine.send(rows, to_scores.reshape(-1, *to_scores.shape[-2:]))
+        assert to_values is not None
         return self.engine, to_values
 
     def _blocks(self) -> Iterator[slice]:

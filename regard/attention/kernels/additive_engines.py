@@ -98,24 +98,24 @@ class Exponentials:
         return scores
 
     def send(self, rows: slice, sent: Float[Tensor, "item row key"]) -> None:
+        fresh = self.sums is None
         if self.sums is None:
             items, width = self.v.shape
-            keys = self.keys.new_zeros(items, self.keys.shape[-2], width)
-            self.sums = torch.zeros_like(self.queries), keys, torch.zeros_like(self.v)
+            keys = self.keys.new_empty(items, self.keys.shape[-2], width)
+            # Rows are sent to once, each in its block; nothing needs zeros to begin with.
+            self.sums = torch.empty_like(self.queries), keys, torch.empty_like(self.v)
         part = self.sums[0][:, rows], *self.sums[1:]
         native.additive_backward(
-            self.queries[:, rows], self.keys, self.which, sent.contiguous(), part
-        )
+            self.queries[:, rows], self.keys, self.v, self.which, sent.contiguous(), part,
+            paired=self.paired, fresh=fresh,
+        )  # fmt: skip
 
     def clear(self) -> None:
         self.sums = None
 
     def gradients(self) -> Sums:
         assert self.sums is not None
-        queries, keys, v = self.sums
-        factor = 4 * self.v[:, None, :]
-        found = queries.mul_(factor), keys.mul_(factor), v.mul_(2)
-        queries, keys, v = (each[..., : self.hidden] for each in found)
+        queries, keys, v = (each[..., : self.hidden] for each in self.sums)
         return queries, keys, v
 
 

@@ -65,15 +65,19 @@ def additive_scores(
 
 
 def additive_backward(
-    queries: Tensor, keys: Tensor, which: Tensor, sent: Tensor, sums: tuple[Tensor, Tensor, Tensor]
-) -> None:
-    """Add to the sums of queries, of each item's keys and of v what this gradient sends them."""
+    queries: Tensor, keys: Tensor, v: Tensor, which: Tensor, sent: Tensor,
+    sums: tuple[Tensor, Tensor, Tensor], *, paired: bool, fresh: bool,
+) -> None:  # fmt: skip
+    """Set what this gradient sends to these queries, and what it sends to all keys and v.
+
+    The latter two are added to, unless they are fresh: then they hold nothing yet.
+    """
     items, rows, width = queries.shape
     failed = _library().regard_additive_backward(
-        queries.data_ptr(), keys.data_ptr(), which.data_ptr(), sent.data_ptr(),
+        queries.data_ptr(), keys.data_ptr(), v.data_ptr(), which.data_ptr(), sent.data_ptr(),
         *(each.data_ptr() for each in sums),
         items, rows, keys.shape[-2], width, queries.stride(0),
-        threads(sent.numel() * width), level(),
+        int(paired), int(fresh), threads(sent.numel() * width), level(),
     )  # fmt: skip
     if failed:
         raise KernelError(
@@ -124,7 +128,7 @@ def _library() -> ctypes.CDLL:
 def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
     found.regard_additive_scores.argtypes = [POINTER] * 5 + [WHOLE] * 5 + [FLAG] * 3
     found.regard_additive_scores.restype = None
-    found.regard_additive_backward.argtypes = [POINTER] * 7 + [WHOLE] * 5 + [FLAG] * 2
+    found.regard_additive_backward.argtypes = [POINTER] * 8 + [WHOLE] * 5 + [FLAG] * 4
     found.regard_additive_backward.restype = FLAG
     found.regard_exponentials.argtypes = [POINTER] * 2 + [WHOLE] * 3 + [FLAG] * 2
     found.regard_exponentials.restype = REAL
