@@ -16,6 +16,10 @@ if os.environ.get("REGARD_SHAPES") == "off":
 else:
     jaxtyping.install_import_hook("regard", "tests.checker.check")
     collect_ignore = ["tests/compiled"]  # torch.compile cannot look through the checks
+# Importing it imports Triton, which must be told before whether to interpret its kernels.
+collect_ignore.append("regard/attention/kernels/additive_triton.py")
+if os.environ.get("TRITON_INTERPRET") != "1":
+    collect_ignore.append("tests/interpreted")
 
 
 @pytest.fixture

@@ -5,13 +5,22 @@ import torch
 from torch import Tensor
 from torch.autograd import gradgradcheck
 
-from regard import Attention, MultiHead, attend, errors, kernels, masks, scores, selection
+from regard import Attention, MultiHead, attend, errors, kernels, scores, selection
 from regard.attention.kernels import additive, additive_engines, native
+from tests.attention.additive_cases import (
+    BATCH,
+    CLOSE,
+    KEYS,
+    MASKS,
+    QUERIES,
+    SIZE,
+    VALUE_SIZE,
+    agree,
+    draw_inputs,
+    make_attention,
+)
 
-BATCH, QUERIES, KEYS, SIZE, HIDDEN, VALUE_SIZE = 3, 7, 11, 5, 37, 2
 ENGINES = ["AVX-512", "AVX2", "plain C", "chunks"]
-CLOSE = {"rtol": 2e-5, "atol": 2e-6}
-"""Some tens of roundings in float32; `test_precision` holds them to plain code's error."""
 
 
 @pytest.fixture(params=ENGINES)
@@ -27,66 +36,23 @@ def engine(request, monkeypatch: pytest.MonkeyPatch) -> str:
     return request.param
 
 
-def _inputs(scale: float = 1.0) -> list[Tensor]:
-    torch.manual_seed(3)
-    sizes = (QUERIES, SIZE), (KEYS, SIZE), (KEYS, VALUE_SIZE)
-    return [scale * torch.randn(BATCH, *size) for size in sizes]
-
-
-def _attention(select=None, hidden: int = HIDDEN) -> Attention:
-    torch.manual_seed(2)
-    return Attention(scores.Additive(SIZE, SIZE, hidden), select)
-
-
-def _results(module, inputs: list[Tensor], kernel: kernels.Kernel, **options) -> list[Tensor]:
-    module.zero_grad()
-    leaves = [tensor.detach().clone().requires_grad_() for tensor in inputs]
-    with kernels.using(kernel):
-        reading = module(*leaves, **options)
-        (reading.context.square().sum() + reading.weights.square().sum()).backward()
-    gradients = [t.grad.clone() for t in (*leaves, *module.parameters())]
-    return [reading.context.detach(), reading.weights.detach(), *gradients]
-
-
-def _agree(module, inputs: list[Tensor], **options) -> None:
-    """With the reference in float64, gradients of everything included."""
-    found = _results(module, inputs, kernels.Additive(), **options)
-    double = {name: t.double() if torch.is_tensor(t) and t.is_floating_point() else t
-              for name, t in options.items()}  # fmt: skip
-    wide = [tensor.double() for tensor in inputs]
-    expected = _results(module.double(), wide, kernels.Reference(), **double)
-    module.float()
-    for ours, theirs in zip(found, expected, strict=True):
-        # Of the largest number in it: small ones come from sums of large ones.
-        allowed = 3e-5 * float(theirs.abs().max()) + 1e-9
-        torch.testing.assert_close(ours.double(), theirs, rtol=0, atol=allowed)
-
-
-MASKS = {
-    "open": None,
-    "lengths": masks.Lengths([11, 4, 0]),
-    "causal": masks.Causal(),
-    "both": masks.Causal() & masks.Lengths([11, 4, 0]),
-}
-
-
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.usefixtures("engine")
 def test_every_engine_under_masks(mask: str) -> None:
-    _agree(_attention(), _inputs(), mask=MASKS[mask])
+    agree(make_attention(), draw_inputs(), mask=MASKS[mask])
 
 
 @pytest.mark.parametrize("hidden", [1, 16, 32, 33, 96])
 @pytest.mark.usefixtures("engine")
 def test_hidden_sizes_that_are_no_whole_lanes(hidden: int) -> None:
-    _agree(_attention(hidden=hidden), _inputs())
+    agree(make_attention(hidden=hidden), draw_inputs())
 
 
 @pytest.mark.parametrize("scale", [1.0, 4.0, 8.0, 100.0])
 @pytest.mark.usefixtures("engine")
 def test_every_range(scale: float) -> None:
     """Where e^2x would leave float32, a real tanh takes over."""
-    _agree(_attention(), _inputs(scale))
+    agree(make_attention(), draw_inputs(scale))
 
 
 def test_the_range_chooses_the_engine() -> None:
@@ -108,21 +74,21 @@ def test_the_range_chooses_the_engine() -> None:
 def test_in_blocks_of_rows(mask: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Few weights at a time, none kept for the way back."""
     monkeypatch.setattr(additive, "BLOCK", 2 * BATCH * KEYS)
-    _agree(_attention(selection.Softmax(temperature=0.7)), _inputs(), mask=MASKS[mask])
+    agree(make_attention(selection.Softmax(temperature=0.7)), draw_inputs(), mask=MASKS[mask])
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 4, 6, 7, 15])
 @pytest.mark.parametrize("keys", [1, 2, 3, 5, 6])
 def test_tails_of_every_length(rows: int, keys: int) -> None:
-    queries, _, _ = _inputs()
+    queries, _, _ = draw_inputs()
     more = torch.cat([queries, queries.flip(1), queries], 1)
-    _agree(_attention(), [more[:, :rows], *(tensor[:, :keys] for tensor in _inputs()[1:])])
+    agree(make_attention(), [more[:, :rows], *(tensor[:, :keys] for tensor in draw_inputs()[1:])])
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 5])
 def test_any_number_of_threads(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "threads", lambda work: threads)
-    _agree(_attention(), _inputs(), mask=MASKS["both"])
+    agree(make_attention(), draw_inputs(), mask=MASKS["both"])
 
 
 @pytest.mark.parametrize(
@@ -131,28 +97,28 @@ def test_any_number_of_threads(threads: int, monkeypatch: pytest.MonkeyPatch) ->
     ids=["sparsemax", "top-k", "local-p"],
 )
 def test_any_selection_gets_its_scores(select) -> None:
-    _agree(_attention(select), _inputs(), mask=MASKS["lengths"])
+    agree(make_attention(select), draw_inputs(), mask=MASKS["lengths"])
 
 
 def test_dropout_thins_the_context_and_not_the_weights() -> None:
-    inputs = _inputs()
+    inputs = draw_inputs()
     with kernels.using(kernels.Additive()):
         torch.manual_seed(1)
-        thinned = _attention(selection.Softmax(dropout=0.5))(*inputs)
-        whole = _attention()(*inputs)
+        thinned = make_attention(selection.Softmax(dropout=0.5))(*inputs)
+        whole = make_attention()(*inputs)
     torch.testing.assert_close(thinned.weights, whole.weights)
     assert not torch.allclose(thinned.context, whole.context)
 
 
 def test_a_bias_and_its_gradient() -> None:
     bias = torch.randn(1, QUERIES, KEYS)
-    _agree(_attention(), _inputs(), bias=bias, mask=MASKS["lengths"])
+    agree(make_attention(), draw_inputs(), bias=bias, mask=MASKS["lengths"])
     learned = bias.clone().requires_grad_()
     with kernels.using(kernels.Additive()):
-        _attention()(*_inputs(), bias=learned).context.square().sum().backward()
+        make_attention()(*draw_inputs(), bias=learned).context.square().sum().backward()
     with kernels.using(kernels.Reference()):
         expected = bias.clone().requires_grad_()
-        _attention()(*_inputs(), bias=expected).context.square().sum().backward()
+        make_attention()(*draw_inputs(), bias=expected).context.square().sum().backward()
     torch.testing.assert_close(learned.grad, expected.grad, **CLOSE)
 
 
@@ -161,13 +127,13 @@ def test_heads_and_groups(key_heads: int) -> None:
     torch.manual_seed(5)
     make = lambda: Attention(scores.Additive(3, 3, 13))
     multi = MultiHead(make, 4, SIZE, SIZE, 3, key_heads, value_size=VALUE_SIZE)
-    _agree(multi, _inputs(), mask=MASKS["lengths"])
+    agree(multi, draw_inputs(), mask=MASKS["lengths"])
 
 
 def test_beams_share_a_memory_and_what_it_keeps() -> None:
-    queries, keys, values = _inputs()
+    queries, keys, values = draw_inputs()
     beams = torch.stack([queries, queries.flip(1)], 1)
-    attention = _attention()
+    attention = make_attention()
     memory = attention.prepare(keys[:, None], values[:, None])
     assert memory.kept["e^2k"].shape == (BATCH, 1, KEYS, 64)
     with kernels.using(kernels.Additive()):
@@ -180,8 +146,8 @@ def test_beams_share_a_memory_and_what_it_keeps() -> None:
 
 def test_a_memory_that_was_written_to_reaches_as_far_as_its_farthest_key() -> None:
     """What is kept of the range follows the keys, or e^2k would overflow unseen."""
-    queries, keys, values = _inputs()
-    attention = _attention()
+    queries, keys, values = draw_inputs()
+    attention = make_attention()
     memory = attention.prepare(keys, values).write(500 * keys[:, :1], values[:, :1])
     everything = [torch.cat([t, f * t[:, :1]], 1) for t, f in ((keys, 500.0), (values, 1.0))]
     with kernels.using(kernels.Reference()):
@@ -192,12 +158,12 @@ def test_a_memory_that_was_written_to_reaches_as_far_as_its_farthest_key() -> No
 
 def test_double_backward_is_plain_codes() -> None:
     """In float64 the plain formula answers; in float32 its gradient of a gradient is ours too."""
-    queries, keys, values = _inputs()
+    queries, keys, values = draw_inputs()
 
     def penalty(kernel: kernels.Kernel) -> Tensor:
         leaf = queries.clone().requires_grad_()
         with kernels.using(kernel):
-            context = _attention()(leaf, keys, values).context
+            context = make_attention()(leaf, keys, values).context
         (gradient,) = torch.autograd.grad(context.square().sum(), leaf, create_graph=True)
         return torch.autograd.grad(gradient.square().sum(), leaf)[0]
 
@@ -206,16 +172,16 @@ def test_double_backward_is_plain_codes() -> None:
 
 
 def test_weights_are_differentiable_twice() -> None:
-    attention = _attention(hidden=3)
+    attention = make_attention(hidden=3)
     read = lambda q, k: attention(q.float(), k.float(), k.float()).weights.double()
-    inputs = [tensor[:1, :3].double().requires_grad_() for tensor in _inputs()[:2]]
+    inputs = [tensor[:1, :3].double().requires_grad_() for tensor in draw_inputs()[:2]]
     loose = {"eps": 1e-2, "atol": 3e-2, "rtol": 3e-2}  # differences of float32 numbers
     assert gradgradcheck(read, inputs, fast_mode=True, **loose)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_half_precision_is_computed_in_float32(dtype: torch.dtype) -> None:
-    inputs, attention = [t.to(dtype) for t in _inputs()], _attention().to(dtype)
+    inputs, attention = [t.to(dtype) for t in draw_inputs()], make_attention().to(dtype)
     with kernels.using(kernels.Additive()):
         context, weights = attention(*inputs)
     with kernels.using(kernels.Reference()):
@@ -226,7 +192,7 @@ def test_half_precision_is_computed_in_float32(dtype: torch.dtype) -> None:
 
 
 def test_vmap_and_gradients_for_each_item() -> None:
-    attention, inputs = _attention(), _inputs()
+    attention, inputs = make_attention(), draw_inputs()
 
     def loss(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         return attention(queries, keys, values).context.square().sum()
@@ -241,16 +207,16 @@ def test_vmap_and_gradients_for_each_item() -> None:
 
 
 def test_what_it_refuses() -> None:
-    queries, keys, values = (tensor.double() for tensor in _inputs())
+    queries, keys, values = (tensor.double() for tensor in draw_inputs())
     with kernels.using(kernels.Additive()):
         with pytest.raises(errors.KernelError, match="float64 is left to the reference"):
-            _attention().double()(queries, keys, values)
+            make_attention().double()(queries, keys, values)
         with pytest.raises(errors.KernelError, match="scores by Dot are not additive"):
             attend(queries.float(), keys.float(), values.float())
         with pytest.raises(errors.KernelError, match="inside vmap or another"):
-            torch.vmap(_attention())(queries.float(), keys.float(), values.float())
+            torch.vmap(make_attention())(queries.float(), keys.float(), values.float())
         with pytest.raises(errors.KernelError, match="there are no pairs"):
-            _attention()(queries.float(), keys[:, :0].float(), values[:, :0].float())
+            make_attention()(queries.float(), keys[:, :0].float(), values[:, :0].float())
 
 
 def test_the_kernels_say_what_they_are() -> None:

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from regard import Attention, attend, errors, kernels, masks, scores
+from regard import attend, errors, kernels, masks, scores
+from tests.attention.additive_cases import at_most_twice_as_wrong
 
 Read = Callable[..., Tensor]
 BATCH, QUERIES, KEYS, SIZE = (2, 3), 67, 131, 37
@@ -124,42 +125,13 @@ def test_the_reference(name: str, dtype: torch.dtype, scale: float, masked: bool
     _compare(name, kernels.Reference(), dtype, scale, masked)
 
 
-def _additive(queries: Tensor, keys: Tensor, *weights: Tensor) -> Tensor:
-    first, second, v = weights
-    hidden = (queries @ first.mT)[..., :, None, :] + (keys @ second.mT)[..., None, :, :]
-    return (torch.tanh(hidden) @ v.mT).squeeze(-1)
-
-
 @dtypes
 @masked
 @pytest.mark.parametrize("scale", [0.1, 1.0, 3.0, 10.0, 100.0])
 def test_additive_by_exponentials(dtype: torch.dtype, scale: float, masked: bool) -> None:
     """Gradients of the parameters too. At the larger scales a real tanh takes over."""
-    torch.manual_seed(11)
-    attention = Attention(scores.Additive(SIZE, SIZE, 101)).to(dtype)
-    names, learned = zip(*attention.named_parameters(), strict=True)
-    sizes = (QUERIES, SIZE), (KEYS, SIZE), (KEYS, SIZE)
-    inputs = [(scale * torch.randn(2, *size)).to(dtype) for size in sizes]
-    inputs += [parameter.detach() for parameter in learned]
-    sent = torch.randn(2, QUERIES, SIZE).to(dtype)
     mask = masks.Causal() if masked else None
-
-    def plainly(queries: Tensor, keys: Tensor, values: Tensor, *weights: Tensor) -> Tensor:
-        found = _additive(queries, keys, *weights)
-        if mask is not None:
-            found = found.masked_fill(~mask.dense(QUERIES, KEYS), -torch.inf)
-        return found.softmax(-1) @ values
-
-    def ours(queries: Tensor, keys: Tensor, values: Tensor, *weights: Tensor) -> Tensor:
-        given = dict(zip(names, weights, strict=True))
-        with kernels.using(kernels.Additive()):
-            whole = (queries, keys, values)
-            return torch.func.functional_call(attention, given, whole, {"mask": mask}).context
-
-    truth = _results(plainly, [t.double() for t in inputs], sent.double())
-    plain, fast = (_results(read, inputs, sent) for read in (plainly, ours))
-    for found, expected, right in zip(fast, plain, truth, strict=True):
-        assert (found - right).norm() <= 2 * (expected - right).norm()
+    at_most_twice_as_wrong(dtype, scale, mask, (QUERIES, KEYS, SIZE, 101))
 
 
 @pytest.mark.parametrize(

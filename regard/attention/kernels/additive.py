@@ -12,8 +12,16 @@ import torch
 from torch import Tensor
 
 from regard.attention.axes import Context, Prepared, Scores, Weights
-from regard.attention.kernels import native
-from regard.attention.kernels.additive_engines import Engine, Problem, engine, exponentials
+from regard.attention.kernels import gpu, native
+from regard.attention.kernels.additive_engines import (
+    Engine,
+    Problem,
+    Reads,
+    Sight,
+    engine,
+    exponentials,
+    shared,
+)
 from regard.attention.kernels.additive_op import additive_scores
 from regard.attention.kernels.comparison import Comparison, Tanh, take
 from regard.attention.kernels.numbers import matmul, softmax, wide
@@ -25,12 +33,15 @@ from regard.attention.looking import in_transform
 BLOCK = 1 << 20
 """How many weights are held at once."""
 
+BLOCK_ON_GPU = 1 << 24
+"""The same where thousands of threads want work, and a launch costs as much as many pairs."""
+
 SAVED = 1 << 22
 """Up to how many weights are kept for the way back, rather than computed again."""
 
 
 class Additive:
-    """Additive scores by exponentials, in C where it was built; elsewhere by tanh, in chunks."""
+    """Additive scores: by exponentials in C if that was built, by Triton on a GPU, or in chunks."""
 
     def keep(self, kind: type[Comparison], prepared: Prepared) -> Mapping[str, Tensor]:
         """e^2k of each key, and how large its numbers are: a step computes its query's alone."""
@@ -48,8 +59,11 @@ class Additive:
         comparison, reasons = request.comparison, []
         if not isinstance(comparison, Tanh):
             return [f"scores by {type(comparison).__name__} are not additive"]
-        if comparison.keys.device.type != "cpu":
-            reasons.append(f"it is for the CPU, and the keys are on {comparison.keys.device}")
+        device = comparison.keys.device
+        if device.type == "cuda" and not gpu.serves(comparison.keys):
+            reasons.append("on a GPU it needs Triton, which was not found; it is in regard[gpu]")
+        elif device.type not in ("cpu", "cuda"):
+            reasons.append(f"it is for a CPU or a CUDA device, and the keys are on {device}")
         if comparison.dtype == torch.float64:
             reasons.append("float64 is left to the reference")
         if comparison.shape.numel() == 0:
@@ -67,8 +81,7 @@ class Additive:
         assert isinstance(comparison, Tanh)
         if torch.compiler.is_compiling():
             return blockwise(request, _as_operator)
-        bias_learns = comparison.bias is not None and comparison.bias.requires_grad
-        if isinstance(request.rule, Soft) and not request.rule.dropout and not bias_learns:
+        if isinstance(request.rule, Soft) and not request.rule.dropout:
             return _fused(comparison, request.rule, request)
         return blockwise(request, lambda part: scores(part, request.kept))
 
@@ -121,12 +134,12 @@ class _Scores(torch.autograd.Function):
 
 def _fused(comparison: Tanh, rule: Soft, request: Request) -> tuple[Context, Weights | None]:
     read = _Read(comparison, rule.temperature, request.view, request.kept)
-    tensors = [wide(each) for each in (comparison.queries, comparison.keys, comparison.v)]
-    tensors.append(wide(request.values))
-    if torch.is_grad_enabled() and any(each.requires_grad for each in tensors):
+    given = (comparison.queries, comparison.keys, comparison.v, request.values, comparison.bias)
+    tensors = [None if each is None else wide(each) for each in given]
+    if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors):
         context: Tensor = _FusedRead.apply(*tensors, read)  # type: ignore[no-untyped-call]
         return context.to(request.values.dtype), None
-    context, weights = read.context(tensors[3])
+    context, weights = read.context(wide(request.values))
     return context.to(request.values.dtype), weights
 
 
@@ -134,9 +147,12 @@ class _Read:
     """A softmax read, block of rows by block of rows."""
 
     def __init__(self, comparison: Tanh, temperature: float, view: View, kept: Prepared) -> None:
-        self.shape = comparison.shape
-        self.bias, self.temperature, self.view, self.kept = comparison.bias, temperature, view, kept
+        self.shape, self.temperature, self.view = comparison.shape, temperature, view
+        bias = comparison.bias
+        self.bias = None if bias is None else wide(bias).detach()
+        self.bias_learns = bias is not None and bias.requires_grad
         self.engine = engine(_problem(comparison, kept))
+        self.block = BLOCK_ON_GPU if comparison.keys.is_cuda else BLOCK
 
     def context(self, values: Tensor) -> tuple[Tensor, Tensor | None]:
         """The context, and the weights if they came in one block."""
@@ -147,15 +163,17 @@ class _Read:
         # One tensor from the start: parts of it between the blocks would leave holes in the heap.
         context = values.new_empty(*self.shape[:-1], values.shape[-1])
         for rows in blocks:
-            context[..., rows, :] = matmul(self._weights(rows), values)
+            context[..., rows, :] = self._read(rows, values)
         return context, None
 
     def gradients(
         self, sent: Tensor, values: Tensor, weights: Tensor | None
-    ) -> tuple[Engine, Tensor]:
-        """What the context's gradient sends back: an engine with its sums, and to the values."""
+    ) -> tuple[Engine, Tensor, Tensor | None]:
+        """What the context's gradient sends: an engine with its sums, to values and to the bias."""
         self.engine.clear()
-        to_values = None
+        to_values, to_bias = None, None
+        if self.bias is not None and self.bias_learns:
+            to_bias = torch.zeros_like(self.bias)
         for rows in self._blocks():
             part = self._weights(rows) if weights is None else weights
             from_context = sent[..., rows, :]
@@ -166,50 +184,74 @@ class _Read:
             if self.temperature != 1.0:
                 to_scores /= self.temperature
             self.engine.send(rows, to_scores.reshape(-1, *to_scores.shape[-2:]))
+            if to_bias is not None:
+                own = to_bias if to_bias.shape[-2] == 1 else to_bias[..., rows, :]
+                own += _summed(to_scores, own.shape)
         assert to_values is not None
-        return self.engine, to_values
+        return self.engine, to_values, to_bias
 
     def _blocks(self) -> Iterator[slice]:
         rows = self.shape[-2]
-        size = max(1, BLOCK * rows // max(1, self.shape.numel()))
+        size = max(1, self.block * rows // max(1, self.shape.numel()))
         for start in range(0, rows, size):
             yield slice(start, min(start + size, rows))
 
     def _weights(self, rows: slice) -> Tensor:
         found = self.engine.scores(rows)
         found = found.view(*self.shape[:-2], *found.shape[-2:])
-        view, bias, total = self.view, self.bias, self.shape[-2]
-        if rows.stop - rows.start < total:
-            index = torch.arange(rows.start, rows.stop, device=found.device)
-            view, bias = view.rows(index), take(bias, index, total)
-        found = found if bias is None else found + wide(bias)
+        view, bias = self._part(rows)
+        found = found if bias is None else found + bias
         found = found if self.temperature == 1.0 else found / self.temperature
         return softmax(found, view.allowed())
+
+    def _read(self, rows: slice, values: Tensor) -> Tensor:
+        """The context of these rows: without their weights, if the engine can."""
+        if not isinstance(self.engine, Reads) or not self.engine.takes(values):
+            return matmul(self._weights(rows), values)
+        batch = self.shape[:-2]
+        view, bias = self._part(rows)
+        allowed = view.allowed()
+        sight = Sight(
+            None if allowed is None else shared(allowed, batch),
+            None if bias is None else shared(bias.float(), batch),
+            self.temperature,
+        )
+        found = self.engine.read(rows, shared(values, batch), sight)
+        return found.view(*batch, *found.shape[-2:])
+
+    def _part(self, rows: slice) -> tuple[View, Tensor | None]:
+        """The view and the bias of these rows."""
+        total = self.shape[-2]
+        if rows.stop - rows.start == total:
+            return self.view, self.bias
+        index = torch.arange(rows.start, rows.stop, device=self.view.pairs.device)
+        return self.view.rows(index), take(self.bias, index, total)
 
 
 class _FusedRead(torch.autograd.Function):
     """The context; the way back computes scores again, and weights if they are many."""
 
     @staticmethod
-    def forward(
-        ctx: Any, queries: Tensor, keys: Tensor, v: Tensor, values: Tensor, read: _Read
-    ) -> Tensor:
-        context, weights = read.context(values)
+    def forward(ctx: Any, *given: Any) -> Tensor:
+        *inputs, read = given
+        context, weights = read.context(inputs[3])
         few = weights is not None and weights.numel() <= SAVED
-        ctx.save_for_backward(queries, keys, v, values, weights if few else None)
+        ctx.save_for_backward(*inputs, weights if few else None)
         ctx.read = read
         return context
 
     @staticmethod
     def backward(ctx: Any, *sent: Tensor) -> tuple[Tensor | None, ...]:
         *inputs, weights = ctx.saved_tensors
+        queries, keys, v, values, bias = inputs
         read: _Read = ctx.read
         if torch.is_grad_enabled():
-            found = Tanh(inputs[0], inputs[1], inputs[2], read.bias).scores() / read.temperature
-            context = matmul(softmax(found, read.view.allowed()), inputs[3])
+            found = Tanh(queries, keys, v, bias).scores() / read.temperature
+            context = matmul(softmax(found, read.view.allowed()), values)
             return *_plainly(context, inputs, ctx.needs_input_grad, sent[0]), None
-        running, to_values = read.gradients(sent[0], inputs[3], weights)
-        return *_shared_out(running, inputs[:3], read.shape[:-2]), to_values, None
+        running, to_values, to_bias = read.gradients(sent[0], values, weights)
+        to_scored = _shared_out(running, inputs[:3], read.shape[:-2])
+        return *to_scored, to_values, to_bias, None
 
 
 def _problem(comparison: Tanh, kept: Prepared) -> Problem:
@@ -218,16 +260,15 @@ def _problem(comparison: Tanh, kept: Prepared) -> Problem:
     queries, keys, v = (
         wide(t).detach() for t in (comparison.queries, comparison.keys, comparison.v)
     )
-    size, own = queries.shape[-1], keys.shape[:-2]
-    memories = torch.arange(own.numel()).view(own).expand(batch)
+    size, memories = queries.shape[-1], shared(keys, tuple(batch))
     exponential, reach = kept.get("e^2k"), kept.get("reach")
     if exponential is not None and exponential.shape[:-1] != keys.shape[:-1]:
         exponential = reach = None  # these keys are not those that were prepared: they look back
     return Problem(
         queries.expand(*batch, rows, size).reshape(-1, rows, size),
-        keys.reshape(-1, *keys.shape[-2:]),
+        memories.tensor,
         v.expand(*batch, 1, size).reshape(-1, size),
-        memories.reshape(-1).contiguous(),
+        memories.which,
         None if exponential is None else exponential.reshape(-1, *exponential.shape[-2:]),
         None if reach is None else reach.reshape(-1, *reach.shape[-2:]),
     )

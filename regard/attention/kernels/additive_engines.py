@@ -2,17 +2,17 @@
 
 `Exponentials` is the C kernel: tanh(a + b) = 1 − 2 / (1 + e^2a · e^2b), with the exponentials
 computed once for each query and key. `Chunks` is plain PyTorch with a real tanh: for inputs beyond
-the range of the former, and for installations without a compiler.
+the range of the former, and for installations without a compiler. `Tiles` is Triton, on a GPU.
 """
 
 from typing import Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
-from regard.attention.kernels import native
-from regard.attention.records import record
+from regard.attention.kernels import gpu, native
+from regard.attention.records import changed, record, static
 
 PAIRED, ALONE = 21.0, 43.0
 """Below which |a| + |b| one reciprocal may serve two elements, and below which one serves one."""
@@ -44,6 +44,23 @@ class Problem:
     """What the memory kept: e^2k, and the largest |k|."""
 
 
+@record
+class Shared:
+    """A tensor with its batch axes as one; item n looks at part `which[n]` of it."""
+
+    tensor: Shaped[Tensor, "part row column"]
+    which: Int[Tensor, " item"]
+
+
+@record
+class Sight:
+    """What a softmax read sees beside the scores, for a block of rows."""
+
+    allowed: Shared | None
+    bias: Shared | None
+    temperature: float = static()
+
+
 @runtime_checkable
 class Engine(Protocol):
     """Scores of a block of rows, and sums of what their gradients send back."""
@@ -61,8 +78,28 @@ class Engine(Protocol):
         """What was sent: `(item, query, hidden)`, `(item, key, hidden)`, `(item, hidden)`."""
 
 
+@runtime_checkable
+class Reads(Protocol):
+    """An engine that can also select by softmax and sum the values, and hold no weights."""
+
+    def takes(self, values: Tensor) -> bool:
+        """Can it sum these?"""
+
+    def read(self, rows: slice, values: Shared, sight: Sight) -> Float[Tensor, "item row size"]:
+        """The context of these rows."""
+
+
+def shared(tensor: Tensor, batch: tuple[int, ...]) -> Shared:
+    """The tensor, `(*batch or 1, row, column)`, and who looks at which part of it."""
+    own = tensor.shape[:-2]
+    which = torch.arange(own.numel(), device=tensor.device).view(own).expand(batch)
+    return Shared(tensor.reshape(-1, *tensor.shape[-2:]), which.reshape(-1).contiguous())
+
+
 def engine(problem: Problem) -> Engine:
     """The fastest engine whose range holds these queries and keys."""
+    if gpu.serves(problem.queries):
+        return Tiles(problem)
     if native.library() is None:
         return Chunks(problem)
     queries, farthest = exponentials(problem.queries)
@@ -159,3 +196,35 @@ class Chunks:
         start, stop, _ = rows.indices(self.queries.shape[1])
         size = max(1, CHUNK // max(1, self.keys.numel()))
         return [slice(at, min(at + size, stop)) for at in range(start, stop, size)]
+
+
+class Tiles:
+    """The Triton kernels: any range, since they take a real tanh."""
+
+    def __init__(self, problem: Problem) -> None:
+        whole = {name: getattr(problem, name).contiguous() for name in ("queries", "keys", "v")}
+        self.problem = changed(problem, **whole)
+        self.sums: Sums | None = None
+
+    def scores(self, rows: slice) -> Float[Tensor, "item row key"]:
+        return gpu.library().scores(self.problem, rows)
+
+    def takes(self, values: Tensor) -> bool:
+        return values.dtype == torch.float32 and values.shape[-1] <= gpu.library().WIDEST
+
+    def read(self, rows: slice, values: Shared, sight: Sight) -> Float[Tensor, "item row size"]:
+        return gpu.library().read(self.problem, rows, values, sight)
+
+    def send(self, rows: slice, sent: Float[Tensor, "item row key"]) -> None:
+        queries, keys, v = self.problem.queries, self.problem.keys, self.problem.v
+        if self.sums is None:
+            to_keys = keys.new_zeros(len(queries), *keys.shape[1:])
+            self.sums = torch.zeros_like(queries), to_keys, torch.zeros_like(v)
+        gpu.library().backward(self.problem, rows, sent.contiguous(), self.sums)
+
+    def clear(self) -> None:
+        self.sums = None
+
+    def gradients(self) -> Sums:
+        assert self.sums is not None
+        return self.sums

@@ -52,5 +52,5 @@ additive_scores.register_autograd(_backward, setup_context=_setup)
 
 
 def _problem(queries: Tensor, keys: Tensor, v: Tensor) -> Problem:
-    which = torch.arange(len(queries))
+    which = torch.arange(len(queries), device=queries.device)
     return Problem(queries.contiguous(), keys.contiguous(), v.contiguous(), which)

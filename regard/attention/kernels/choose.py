@@ -5,11 +5,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Protocol, runtime_checkable
 
+import torch
 from torch import Tensor
 
 from regard.attention.axes import Context, Prepared, Weights
 from regard.attention.errors import KernelError, shown
-from regard.attention.kernels import native
+from regard.attention.kernels import gpu, native
 from regard.attention.kernels.additive import Additive
 from regard.attention.kernels.comparison import Comparison
 from regard.attention.kernels.reference import Reference
@@ -95,9 +96,12 @@ def available() -> dict[str, str]:
     """
     built = native.library() is not None
     chunks = "PyTorch, in chunks: the C kernels were not built; reinstall with a C compiler"
+    additive = f"C, {native.LEVELS[native.level()]}" if built else chunks
+    if torch.cuda.is_available():
+        additive += f"; on a GPU, {gpu.described()}"
     return {
         "step": f"C, {native.LEVELS[native.level()]}" if built else "not here: it is in C only",
-        "additive": f"C, {native.LEVELS[native.level()]}" if built else chunks,
+        "additive": additive,
         "window": "PyTorch, the keys of each window gathered",
         "sdpa": "torch's fused attention",
         "reference": "PyTorch, every pair",
