@@ -51,8 +51,12 @@ def test_compiles_into_one_graph(score: Mechanism, select: Mechanism) -> None:
 
 @pytest.mark.parametrize(
     "make",
-    [lambda: Attention(scores.Additive(2, 2, 3)), lambda: Attention(select=selection.Sparsemax())],
-    ids=["additive", "sparsemax"],
+    [
+        lambda: Attention(scores.Additive(2, 2, 3)),
+        lambda: Attention(select=selection.Sparsemax()),
+        lambda: Attention(select=selection.Entmax(1.5, learned=True)),
+    ],
+    ids=["additive", "sparsemax", "entmax"],
 )
 def test_heads_compile_with_their_gradients(make) -> None:
     torch.manual_seed(2)
