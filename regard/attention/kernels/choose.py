@@ -54,11 +54,16 @@ KERNELS: tuple[Kernel, ...] = (Step(), Windowed(), Additive(), Sdpa(), Reference
 """In the order in which they are asked."""
 
 
+def _keeping(kernels: tuple[Kernel, ...]) -> tuple[Keeps, ...]:
+    return tuple(kernel for kernel in kernels if isinstance(kernel, Keeps))
+
+
 class _Told(threading.local):
     """The kernels that `using` names, in this thread; torch.compile cannot see a ContextVar."""
 
     def __init__(self) -> None:
         self.only: tuple[Kernel, ...] = ()
+        self.keeping = _keeping(KERNELS)  # found once: to ask a protocol takes longer than to read
 
 
 _told = _Told()
@@ -80,11 +85,12 @@ def using(*kernels: Kernel) -> Iterator[None]:
                 f"using(…) was given {shown(kernel) if kernels else 'nothing'}. "
                 "Pass at least one kernel, each an object: using(kernels.Reference())."
             )
-    before, _told.only = _told.only, kernels
+    before = _told.only, _told.keeping
+    _told.only, _told.keeping = kernels, _keeping(kernels)
     try:
         yield
     finally:
-        _told.only = before
+        _told.only, _told.keeping = before
 
 
 def available() -> dict[str, str]:
@@ -138,7 +144,6 @@ def weights(request: Request) -> Weights:
 def keep(kind: type[Comparison], prepared: Prepared) -> Prepared:
     """What all kernels keep of these keys for comparisons of this kind."""
     kept: dict[str, Tensor] = {}
-    for kernel in _told.only or KERNELS:
-        if isinstance(kernel, Keeps):
-            kept.update(kernel.keep(kind, prepared))
+    for kernel in _told.keeping:
+        kept.update(kernel.keep(kind, prepared))
     return kept

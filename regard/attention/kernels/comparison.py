@@ -144,7 +144,9 @@ class Dot(Vectors):
         return queries if self.factor is None else queries * wide(self.factor)
 
     def raw(self) -> Scores:
-        return matmul(self.scaled_queries(), wide(self.keys).mT)
+        if self.factor is not None or self.scale == 1.0:
+            return matmul(self.scaled_queries(), wide(self.keys).mT)
+        return matmul(wide(self.queries), wide(self.keys).mT, self.scale)
 
     def raw_at(self, columns: Windows) -> Scores:
         if columns.shape[-2] == self.queries.shape[-2]:

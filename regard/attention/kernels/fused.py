@@ -11,14 +11,14 @@ from regard.attention.masks import Causal
 
 
 def fused_attention(
-    queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None, causal: bool
+    queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None, scale: float, causal: bool
 ) -> Tensor:
-    """softmax(q kᵀ + bias) v for tensors of four axes; a boolean bias is a mask."""
+    """softmax(q kᵀ · scale + bias) v for tensors of four axes; a boolean bias is a mask."""
     wants_gradient = any(t.requires_grad for t in (queries, keys, values))
     if torch.is_grad_enabled() and wants_gradient and not torch.compiler.is_compiling():
-        context: Tensor = _Twice.apply(queries, keys, values, bias, causal)  # type: ignore[no-untyped-call]
+        context: Tensor = _Twice.apply(queries, keys, values, bias, scale, causal)  # type: ignore[no-untyped-call]
         return context
-    return _fused(queries, keys, values, bias, causal)
+    return _fused(queries, keys, values, bias, scale, causal)
 
 
 class _Twice(torch.autograd.Function):
@@ -30,10 +30,16 @@ class _Twice(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None, causal: bool
+        ctx: Any,
+        queries: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        bias: Tensor | None,
+        scale: float,
+        causal: bool,
     ) -> Tensor:
         ctx.save_for_backward(queries, keys, values)
-        ctx.options = (bias, causal)
+        ctx.options = (bias, scale, causal)
         wanted = zip((queries, keys, values), ctx.needs_input_grad, strict=False)
         with torch.enable_grad():
             ctx.leaves = [tensor.detach().requires_grad_(needed) for tensor, needed in wanted]
@@ -50,23 +56,23 @@ class _Twice(torch.autograd.Function):
         found = iter(
             torch.autograd.grad(inner, sources, gradients, retain_graph=True, create_graph=again)
         )
-        return (*(next(found) if needed else None for needed in wanted), None, None)
+        return (*(next(found) if needed else None for needed in wanted), None, None, None)
 
 
 def _fused(
-    queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None, causal: bool
+    queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None, scale: float, causal: bool
 ) -> Tensor:
     return functional.scaled_dot_product_attention(
-        queries, keys, values, attn_mask=bias, is_causal=causal, scale=1.0
+        queries, keys, values, attn_mask=bias, is_causal=causal, scale=scale
     )
 
 
 def _plain(
-    queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None, causal: bool
+    queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None, scale: float, causal: bool
 ) -> Tensor:
     allowed = bias if bias is not None and bias.dtype == torch.bool else None
     if causal:
         allowed = Causal().dense(queries.shape[-2], keys.shape[-2], queries.device)
-    scores = wide(queries) @ wide(keys).mT
+    scores = (wide(queries) * scale) @ wide(keys).mT
     scores = scores if bias is None or allowed is not None else scores + bias
     return (softmax(scores, allowed) @ wide(values)).to(values.dtype)

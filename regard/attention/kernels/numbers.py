@@ -22,12 +22,15 @@ def common(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(b if a == 1 else a for a, b in zip(left, right, strict=True))
 
 
-def matmul(left: Tensor, right: Tensor) -> Tensor:
-    """`left @ right`, where `right` may be shared along batch axes (size 1).
+def matmul(left: Tensor, right: Tensor, scale: float = 1.0) -> Tensor:
+    """`left @ right · scale`, where `right` may be shared along batch axes (size 1).
 
     `torch.matmul` copies what it broadcasts: 8 beams over one source cost 8 sources. Here the
     shared axes become rows of `left`; the same fold serves the grouped keys of several heads.
     """
+    if left.shape[:-2] == right.shape[:-2]:
+        return left @ right if scale == 1.0 else _scaled(left, right, scale)
+    left = left if scale == 1.0 else left * scale
     axes = range(left.ndim - 2)
     shared = [axis for axis in axes if right.shape[axis] == 1 and left.shape[axis] != 1]
     if not shared:
@@ -38,6 +41,15 @@ def matmul(left: Tensor, right: Tensor) -> Tensor:
     folded = folded.flatten(rows[0], -2)  # (*own batch, shared × query, size)
     right = right.movedim(shared, rows).flatten(rows[0], -3).squeeze(-3)
     return (folded @ right).unflatten(-2, sizes).movedim(rows, shared)
+
+
+def _scaled(left: Tensor, right: Tensor, scale: float) -> Tensor:
+    """The product and its factor in one pass; with a gradient the factor would be paid twice."""
+    if torch.is_grad_enabled() or left.ndim < 3:
+        return (left * scale) @ right
+    batch, none = left.shape[:-2], left.new_empty(1, 1, 1)
+    flat = left.flatten(0, -3), right.flatten(0, -3)
+    return torch.baddbmm(none, flat[0], flat[1], beta=0, alpha=scale).unflatten(0, batch)
 
 
 def softmax(scores: Tensor, allowed: Tensor | None) -> Tensor:
