@@ -156,7 +156,7 @@ def step_by_ops(case: Case) -> Call:
         of_queries = of_queries * scale
 
         def score() -> Tensor:
-            return (torch.tanh(q @ of_queries + k) @ v).mT
+            return (torch.tanh(functional.linear(q, of_queries) + k) @ v).mT
 
     def read() -> Tensor:
         scores = score() if hidden is None else score().masked_fill(hidden, -torch.inf)
