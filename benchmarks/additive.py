@@ -10,9 +10,9 @@ passes over the elements: one for the scores, one to find them again.
 All run with a warm allocator: their processes keep freed memory, and are called until no call
 needs another page, so that handing out pages does not count; the JSON says how many page faults
 were left. Without it the others, who hold a number for each element, lose more. Each peer takes
-turns with regard alone, for together they would not fit into memory. JAX is compiled before, and held to
-as many cores as there are threads. SpeechBrain's layer reads one query at a time, projects what it
-has read too, and runs without torchaudio, which its attention does not use.
+turns with regard alone, for together they would not fit into memory. JAX is compiled before, and
+held to as many cores as there are threads. SpeechBrain's layer reads one query at a time,
+projects what it has read too, and runs without torchaudio, which its attention does not use.
 """
 
 from collections.abc import Sequence
