@@ -1,0 +1,1 @@
+"""The toolkit: data, encoders, decoders, training, decoding and reading over the library."""
