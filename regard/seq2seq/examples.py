@@ -14,9 +14,9 @@ PAD, BEGIN, END, UNKNOWN = range(4)
 Span = tuple[int, int]
 """Where something lies in a text: from this character on, up to that one."""
 
-Found = TypeVar("Found", covariant=True)
-Item = TypeVar("Item", contravariant=True)
-Made = TypeVar("Made", covariant=True)
+Found_co = TypeVar("Found_co", covariant=True)
+Item_contra = TypeVar("Item_contra", contravariant=True)
+Made_co = TypeVar("Made_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,12 @@ class Fault:
 
 
 @runtime_checkable
-class Corpus(Protocol[Found]):
+class Corpus(Protocol[Found_co]):
     """Examples by number. In which order they are seen is not its business."""
 
     def __len__(self) -> int: ...
 
-    def __getitem__(self, number: int) -> Found: ...
+    def __getitem__(self, number: int) -> Found_co: ...
 
     def faults(self) -> Iterator[Fault]:
         """What is wrong, in the order of the file."""
@@ -119,13 +119,13 @@ class Pairs:
 
 
 @runtime_checkable
-class Codec(Protocol[Item, Made]):
+class Codec(Protocol[Item_contra, Made_co]):
     """Examples to batches, and a model's tokens back to text."""
 
-    def size(self, item: Item) -> int:
+    def size(self, item: Item_contra) -> int:
         """How much of a batch it fills: its tokens, the longer side's."""
 
-    def collate(self, numbers: Sequence[int], items: Sequence[Item]) -> Made: ...
+    def collate(self, numbers: Sequence[int], items: Sequence[Item_contra]) -> Made_co: ...
 
-    def decode(self, tokens: Sequence[int], item: Item) -> str:
+    def decode(self, tokens: Sequence[int], item: Item_contra) -> str:
         """A text. Ids past the vocabulary are words of this item's own source."""
