@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, Self, TypeVar, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -76,7 +76,7 @@ class Batch(Protocol):
         So a batch can be taken in parts, and their gradients added, with the same result.
         """
 
-    def to(self, device: torch.device | str) -> Self: ...
+    def to(self, device: torch.device | str) -> "Batch": ...
 
 
 @dataclass(slots=True)

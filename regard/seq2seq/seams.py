@@ -10,7 +10,7 @@ A model has those of them that it can; nobody asks what kind of model it is.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, Self, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -61,10 +61,10 @@ class Trainable(Protocol):
 class State(Protocol):
     """What a stepper carries from token to token, for `(sentence, beam)`."""
 
-    def reorder(self, beams: Int[Tensor, "sentence beam"]) -> Self:
+    def reorder(self, beams: Int[Tensor, "sentence beam"]) -> "State":
         """Other beams of the same sentences. The source is never copied."""
 
-    def keep(self, sentences: Int[Tensor, " kept"]) -> Self:
+    def keep(self, sentences: Int[Tensor, " kept"]) -> "State":
         """Some of the sentences only: the others have ended."""
 
 
