@@ -1,0 +1,57 @@
+"""One date as somebody wrote it, with its ISO form and the gold alignment of their characters."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+Link = tuple[int, int]
+"""A character of the source and one of the target, both counted from 0."""
+
+Place = tuple[int, int]
+"""From this character on, up to that one."""
+
+ISO = ((0, 4), (5, 7), (8, 10))
+"""Where year, month and day lie in YYYY-MM-DD."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A pair of dates. Links are made when they are asked for: there are forty of them or so."""
+
+    source: str
+    target: str
+    language: str
+    """Its code: "de"."""
+
+    form: str
+    """How it is written: "long", "medium, native digits"."""
+
+    places: tuple[Place, Place, Place]
+    """Where year, month and day lie in the source."""
+
+    @property
+    def sure(self) -> frozenset[Link]:
+        """Each digit with the same digit: those of a year that is counted otherwise are not."""
+        return frozenset(self._digits())
+
+    @property
+    def possible(self) -> frozenset[Link]:
+        """Each character of a year, month or day with each that it became; the sure ones too.
+
+        A hyphen came from nothing, and a weekday, an era or a comma became nothing.
+        """
+        return frozenset(
+            (source, target)
+            for (start, end), (iso_start, iso_end) in zip(self.places, ISO, strict=True)
+            for source in range(start, end)
+            for target in range(iso_start, iso_end)
+        )
+
+    def _digits(self) -> Iterator[Link]:
+        """Units with units, tens with tens, wherever the source has the number in digits."""
+        for (start, end), (iso_start, iso_end) in zip(self.places, ISO, strict=True):
+            digits = [place for place in range(start, end) if self.source[place].isdecimal()]
+            number = "".join(self.source[place] for place in digits)
+            if digits and int(number) == int(self.target[iso_start:iso_end]):
+                yield from zip(
+                    reversed(digits), range(iso_end - 1, iso_start - 1, -1), strict=False
+                )
