@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from regard.seq2seq.examples import Span
+
 Link = tuple[int, int]
 """A character of the source and one of the target, both counted from 0."""
 
-Place = tuple[int, int]
-"""From this character on, up to that one."""
 
 ISO = ((0, 4), (5, 7), (8, 10))
 """Where year, month and day lie in YYYY-MM-DD."""
@@ -25,7 +25,7 @@ class Example:
     form: str
     """How it is written: "long", "medium, native digits"."""
 
-    places: tuple[Place, Place, Place]
+    places: tuple[Span, Span, Span]
     """Where year, month and day lie in the source."""
 
     @property

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
 
-from regard.tasks.dates.example import Example, Place
+from regard.seq2seq.examples import Span
+from regard.tasks.dates.example import Example
 from regard.tasks.dates.languages import LANGUAGES, Language
 from regard.tasks.dates.pieces import Part, Piece, number, parse, pattern_of, written
 from regard.tasks.dates.spelling import NativeDigits, Spelling, lowered, plain
@@ -37,7 +38,7 @@ class Form:
 def compose(form: Form, day: date) -> Example:
     """Write a day in a form. Where its parts lie is measured last, on what is really there."""
     texts: list[str] = []
-    places: dict[Part, Place] = {}
+    places: dict[Part, Span] = {}
     length = 0
     for piece in parse(form.pattern):
         value = number(piece.part, day)
