@@ -1,0 +1,131 @@
+"""What each format of a file of pairs makes of a line."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import final
+
+from regard.seq2seq.data.drift import parting
+from regard.seq2seq.data.lines import Lines
+from regard.seq2seq.data.telling import excerpt
+from regard.seq2seq.examples import Fault
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A source with its target, if that is known, and the line they come from."""
+
+    source: str
+    target: str | None
+    line: int
+    """Counted from 1."""
+
+
+class Format(ABC):
+    """Pairs by number, one from each line (or from two lines of the same number)."""
+
+    def __init__(self, *files: Lines) -> None:
+        self.files = files
+
+    def __len__(self) -> int:
+        return min(len(lines) for lines in self.files)
+
+    @abstractmethod
+    def row(self, number: int) -> Pair | Fault:
+        """What the line gives."""
+
+    def faults(self) -> Iterator[Fault]:
+        """What is wrong with a file as a whole."""
+        for lines in self.files:
+            yield from lines.notes()
+            if not len(lines):
+                yield Fault("empty file", "has no lines", lines.path)
+
+
+@final
+class Columns(Format):
+    """One file; source and target in two columns with a tab between (TSV)."""
+
+    def row(self, number: int) -> Pair | Fault:
+        (lines,) = self.files
+        text = lines[number]
+        sides = text.split("\t")
+        if len(sides) == 2:
+            return Pair(sides[0], sides[1], number + 1)
+        tabs = len(sides) - 1
+        what = f"has {tabs} tabs where 1 is needed, between source and target: {excerpt(text)}"
+        return Fault("wrong columns", what, lines.path, number + 1)
+
+
+@final
+class Parallel(Format):
+    """Two files; line n of one belongs to line n of the other."""
+
+    def row(self, number: int) -> Pair:
+        sources, targets = self.files
+        return Pair(sources[number], targets[number], number + 1)
+
+    def faults(self) -> Iterator[Fault]:
+        yield from super().faults()
+        sources, targets = self.files
+        if len(sources) == len(targets):
+            return
+        place = parting(sources.sizes(), targets.sizes())
+        counts = (
+            f"{sources.path} has {len(sources)} lines and {targets.path} has {len(targets)}, "
+            "where both need as many"
+        )
+        if place == len(self):
+            longer = max(self.files, key=len)
+            where = f"line {place + 1} of {longer.path}, {excerpt(longer[place])}, has no partner"
+        else:
+            ours, theirs = excerpt(sources[place]), excerpt(targets[place])
+            where = f"they seem to part at line {place + 1}: {ours} and {theirs}"
+        yield Fault("mismatched counts", f"{counts}; {where}", sources.path)
+
+
+@final
+class Records(Format):
+    """One file; each line a JSON object with a field for the source and one for the target."""
+
+    def __init__(self, lines: Lines, source: str, target: str | None) -> None:
+        super().__init__(lines)
+        self.fields = (source,) if target is None else (source, target)
+
+    def row(self, number: int) -> Pair | Fault:
+        (lines,) = self.files
+        text = lines[number]
+
+        def fault(kind: str, what: str) -> Fault:
+            return Fault(kind, f"{what}: {excerpt(text)}", lines.path, number + 1)
+
+        try:
+            record = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            return fault("bad JSON", f"is no JSON ({error})")
+        if not isinstance(record, dict):
+            return fault("bad JSON", "is JSON, but no object")
+        sides: list[str] = []
+        for field in self.fields:
+            if field not in record:
+                has = ", ".join(map(repr, record)) or "none"
+                return fault("missing field", f"has no field {field!r} (it has {has})")
+            side = record[field]
+            if not isinstance(side, str):
+                return fault("missing field", f"field {field!r} is no text")
+            sides.append(side)
+        return Pair(sides[0], sides[1] if len(sides) == 2 else None, number + 1)
+
+
+@final
+class Sources(Format):
+    """One file of sources alone: a line each, or the first column of each."""
+
+    def __init__(self, lines: Lines, *, first_column: bool) -> None:
+        super().__init__(lines)
+        self._first_column = first_column
+
+    def row(self, number: int) -> Pair:
+        text = self.files[0][number]
+        return Pair(text.split("\t")[0] if self._first_column else text, None, number + 1)

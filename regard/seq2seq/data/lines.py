@@ -1,0 +1,210 @@
+"""A text file by lines: by number, without holding its text."""
+
+import gzip
+import hashlib
+import os
+import shutil
+import stat
+import sys
+import tempfile
+import weakref
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import IO, Protocol, overload, runtime_checkable
+
+import numpy as np
+
+from regard.seq2seq.data.paths import existing
+from regard.seq2seq.data.telling import excerpt
+from regard.seq2seq.errors import DataError
+from regard.seq2seq.examples import Fault
+
+CHUNK = 1 << 20
+BOM = b"\xef\xbb\xbf"
+PACKED = b"\x1f\x8b"  # no UTF-8 text begins so
+WIDE = (b"\xff\xfe", b"\xfe\xff")  # how UTF-16 begins
+
+
+@runtime_checkable
+class Stream(Protocol):
+    """What can be read to its end."""
+
+    def read(self, size: int = -1, /) -> bytes: ...
+
+
+def read_lines(path: str) -> "Lines":
+    """The lines of a file, plain or gzip; `-` is the standard input.
+
+    What cannot be read twice (gzip, pipes) is spooled to a temporary file, once.
+    """
+    if path == "-":
+        with _spooled(sys.stdin.buffer, "standard input") as spool:
+            return _unpacked(spool, "standard input")
+    try:
+        with open(existing(path), "rb") as file:
+            if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return _unpacked(file, path)
+            with _spooled(file, path) as spool:
+                return _unpacked(spool, path)
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def _unpacked(file: IO[bytes], name: str) -> "Lines":
+    head = file.read(2)
+    file.seek(0)
+    if head != PACKED:
+        return Lines(os.dup(file.fileno()), name)
+    with gzip.GzipFile(fileobj=file) as inner, _spooled(inner, name) as spool:
+        return Lines(os.dup(spool.fileno()), name)
+
+
+def _spooled(stream: Stream, name: str) -> IO[bytes]:
+    """A copy in a temporary file without a name, gone when it is closed."""
+    spool = tempfile.TemporaryFile()  # noqa: SIM115  # the caller closes it
+    try:
+        shutil.copyfileobj(stream, spool, CHUNK)
+        spool.flush()
+        spool.seek(0)
+    except (OSError, EOFError, zlib.error) as error:
+        spool.close()
+        raise DataError(
+            f"{name} cannot be unpacked or spooled: {error}. "
+            "Is it whole, and is there room for temporary files?"
+        ) from error
+    return spool
+
+
+class Lines(Sequence[str]):
+    r"""The lines of an open file; they end at `\n` and nowhere else.
+
+    A byte order mark, and a CR before the `\n`, are taken off. Held are the offsets of the lines,
+    never their text. Bytes that are no UTF-8 are read as `U+FFFD`, and `fault` tells of them.
+    """
+
+    def __init__(self, descriptor: int, path: str) -> None:
+        """Take the file over, and scan it once."""
+        weakref.finalize(self, os.close, descriptor)
+        self.path = path
+        self._descriptor = descriptor
+        scan = _Scan(descriptor)
+        self._starts, self._size = scan.starts(), scan.size
+        self._bad = frozenset(scan.bad)
+        self._mark, self._returns = scan.mark, scan.returns
+        self.digest = scan.digest.hexdigest()
+        """SHA-256 of all bytes, unpacked."""
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    @overload
+    def __getitem__(self, number: int) -> str: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[str]: ...
+    def __getitem__(self, number: int | slice) -> str | list[str]:
+        if isinstance(number, slice):
+            return [self[each] for each in range(*number.indices(len(self)))]
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"{self.path} has {len(self)} lines, counted from 0; not {number}")
+        return self._raw(number % len(self)).decode("utf-8", "replace")
+
+    def __iter__(self) -> Iterator[str]:
+        return (self[number] for number in range(len(self)))
+
+    def sizes(self) -> np.ndarray:
+        """How many bytes each line has, its end included."""
+        return np.diff(self._starts)
+
+    def notes(self) -> Iterator[Fault]:
+        """What was taken off, once for the file."""
+        if self._mark:
+            yield Fault(
+                "byte order mark", "begins with a byte order mark; it is taken off",
+                self.path, severe=False,
+            )  # fmt: skip
+        if self._returns:
+            yield Fault(
+                "carriage return",
+                f"{self._returns} of {len(self)} lines end in CR LF; the CR is taken off",
+                self.path, severe=False,
+            )  # fmt: skip
+
+    def fault(self, number: int) -> Fault | None:
+        """What is wrong with the bytes of a line."""
+        if number not in self._bad:
+            return None
+        raw = self._raw(number)
+        try:
+            text = raw.decode()
+        except UnicodeDecodeError as error:
+            if number == 0 and raw.startswith(WIDE):
+                what = "looks like UTF-16; convert it: iconv -f UTF-16 -t UTF-8"
+            else:
+                near = len(raw[: error.start].decode("utf-8", "backslashreplace"))
+                shown = excerpt(raw.decode("utf-8", "backslashreplace"), near)
+                what = f"byte {error.start + 1} is no UTF-8, in {shown}"
+            return Fault("invalid UTF-8", what, self.path, number + 1)
+        place = text.index("\0")
+        what = f"character {place + 1} is NUL, in {excerpt(text, place)}"
+        return Fault("NUL", what, self.path, number + 1)
+
+    def _raw(self, number: int) -> bytes:
+        start = int(self._starts[number])
+        # Never past what was scanned: somebody may be adding to the file.
+        end = min(int(self._starts[number + 1]), self._size)
+        raw = os.pread(self._descriptor, end - start, start)
+        return raw.removesuffix(b"\n").removesuffix(b"\r") if raw.endswith(b"\n") else raw
+
+
+class _Scan:
+    """One pass over a file: where its lines begin, and which have bytes that are wrong."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.digest = hashlib.sha256()
+        self.bad: list[int] = []
+        self.returns = 0
+        self._begins = [np.zeros(1, np.int64)]
+        self.size = self._lines = 0
+        waiting: list[bytes] = []  # a line's beginning; its end comes in a later chunk
+        place = 0
+        while chunk := os.pread(descriptor, CHUNK, place):
+            place += len(chunk)
+            self.digest.update(chunk)
+            cut = chunk.rfind(b"\n") + 1
+            waiting.append(chunk[:cut] if cut else chunk)
+            if cut:
+                self._take(b"".join(waiting))
+                waiting = [chunk[cut:]]
+        if rest := b"".join(waiting):
+            self._take(rest, end=b"\n")
+        self.mark = os.pread(descriptor, len(BOM), 0) == BOM
+
+    def _take(self, block: bytes, end: bytes = b"") -> None:
+        """Whole lines; of the last one of a file the end may be missing."""
+        ends = np.flatnonzero(np.frombuffer(block + end, np.uint8) == ord("\n"))
+        self._begins.append(ends + (self.size + 1))
+        self.returns += block.count(b"\r\n")
+        if not _is_text(block):
+            pieces = block.split(b"\n")
+            self.bad += [self._lines + n for n, raw in enumerate(pieces) if not _is_text(raw)]
+        self.size += len(block)
+        self._lines += len(ends)
+
+    def starts(self) -> np.ndarray:
+        """Where each line begins, and one more past the end."""
+        starts = np.concatenate(self._begins)
+        if self.mark:
+            starts[0] = len(BOM)
+            if self.size == len(BOM):  # nothing but the mark
+                starts = starts[:1]
+        return starts
+
+
+def _is_text(block: bytes) -> bool:
+    if b"\0" in block:
+        return False
+    try:
+        block.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,52 @@
+"""Validation split off by a hash of the source, so that duplicates never cross."""
+
+import hashlib
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from regard.attention.errors import OptionError
+from regard.attention.options import number, whole
+from regard.seq2seq.errors import DataError
+
+
+class Split(NamedTuple):
+    """Numbers of the items on either side, rising."""
+
+    train: list[int]
+    valid: list[int]
+
+
+def split(
+    sources: Iterable[str], *, share: float | None = None, count: int | None = None, seed: int = 0
+) -> Split:
+    """Part items by their sources: `share` of them to validation, or about `count`.
+
+    By share, where an item goes depends on its source and the seed alone: it stays there when the
+    file grows. By count, as many are taken as whole groups of equal sources allow; never more,
+    unless the smallest hash alone has more. Neither side is left empty.
+    """
+    if (share is None) == (count is None):
+        raise OptionError(f"share is {share} and count is {count}. Give one of the two.")
+    hashes = np.fromiter((_hash(source, seed) for source in sources), np.uint64)
+    groups, sizes = np.unique(hashes, return_counts=True)
+    if len(groups) < 2:
+        raise DataError(
+            f"{len(hashes)} items with {len(groups)} different sources cannot be parted into "
+            "training and validation. Give a validation file: --valid."
+        )
+    if share is not None:
+        number("share", share, "a share between 0 and 1", lambda given: 0 < given < 1)
+        # In integers: 2⁶⁴ · share need not be a float's to say.
+        taken = int(np.searchsorted(groups, np.uint64(int(share * 2**32) << 32)))
+    elif count is not None:
+        taken = int(np.searchsorted(np.cumsum(sizes), whole("count", count, 1), side="right"))
+    taken = min(max(taken, 1), len(groups) - 1)
+    valid = hashes < groups[taken]
+    return Split(np.flatnonzero(~valid).tolist(), np.flatnonzero(valid).tolist())
+
+
+def _hash(source: str, seed: int) -> int:
+    whole_text = f"{seed}\0{source}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(whole_text, digest_size=8).digest(), "big")
