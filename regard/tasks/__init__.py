@@ -1,1 +1,1 @@
-"""What people do with the toolkit: each task names its data, its model, its metric, its picture."""
+"""What people do with it: each task names its data, its model, its metric and its picture."""

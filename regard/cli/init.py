@@ -1,0 +1,25 @@
+"""`regard init`: a configuration to start from."""
+
+import typer
+
+from regard.cli.configured import Config, Data, Settings, Task, Valid, configured
+from regard.tasks.config import as_toml
+
+
+def init(
+    task: Task,
+    data: Data = None,
+    valid: Valid = None,
+    config: Config = None,
+    settings: Settings = None,
+) -> None:
+    """Write a commented configuration to the standard output.
+
+    regard init translate --data pairs.tsv > run.toml
+    """
+    whole = configured(task, path=config, data=data, valid=valid, settings=settings)
+    heading = (
+        f"Train with: regard train {task} --config run.toml --out runs/first\n"
+        "Any key here can be set there too: --set training.steps=300\n"
+    )
+    typer.echo(as_toml(whole, heading), nl=False)

@@ -1,0 +1,56 @@
+"""The command `regard`: its verbs, and what stands before them."""
+
+import sys
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated
+
+import typer
+
+from regard.cli.frame import framed, speak_utf8
+from regard.cli.init import init
+
+BEFORE = "Before training"
+
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Each verb has its own help: regard init --help",
+)
+app.command(rich_help_panel=BEFORE)(init)
+
+
+def _version(asked: bool) -> bool:
+    if asked:
+        try:
+            number = version("regard")
+        except PackageNotFoundError:
+            number = "(not installed)"
+        typer.echo(f"regard {number}")
+        raise typer.Exit
+    return asked
+
+
+@app.callback()
+def regard(
+    _debug: Annotated[
+        bool, typer.Option("--debug", help="Show where an error comes from; anywhere.")
+    ] = False,
+    _asked: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Attention: from pairs of text to a model that translates."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the command line says; the code to leave with."""
+    speak_utf8()
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    # Taken out here, so that it may stand behind the verb that failed.
+    told = [argument for argument in given if argument != "--debug"] or ["--help"]
+    return framed(
+        lambda: app(told, prog_name="regard", standalone_mode=False), debug="--debug" in given
+    )

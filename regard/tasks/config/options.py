@@ -1,0 +1,46 @@
+"""What every table of a configuration is: closed, frozen, and documented key by key."""
+
+from abc import ABC
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+
+class Options(BaseModel, ABC):
+    """One table. A key that it does not know is an error; a docstring beside a key explains it.
+
+    Every key has a default, so that `score = "additive"` is enough; None, which TOML cannot say,
+    is never anything but the default.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        strict=True,  # "300" is not 300, and true is not 1
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
+    )
+
+
+def _listed(given: object) -> object:
+    """One text is short for a list of one."""
+    if isinstance(given, str):
+        return (given,)
+    return tuple(given) if isinstance(given, list) else given
+
+
+def _encodable(text: str) -> str:
+    """A file's name may be any bytes, but TOML and JSON hold Unicode only."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("This is not valid Unicode. Rename the file.") from None
+    return text
+
+
+Texts = Annotated[tuple[Annotated[str, AfterValidator(_encodable)], ...], BeforeValidator(_listed)]
+Count = Annotated[int, Field(ge=0)]
+Size = Annotated[int, Field(ge=1)]
+Positive = Annotated[float, Field(gt=0)]
+AtLeastZero = Annotated[float, Field(ge=0)]
+Share = Annotated[float, Field(ge=0, lt=1)]

@@ -1,0 +1,94 @@
+"""What may stand where: walks from a configuration's class to the tables and kinds inside it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+from regard.tasks.config.options import Options
+
+Shape = type[Options]
+"""The class of a table."""
+
+Path = tuple[str, ...]
+"""Keys from the outermost table inwards."""
+
+
+def members(shape: Shape, key: str) -> tuple[Shape, ...]:
+    """The tables that a key may hold: several for a choice, one for a table, none for a value."""
+    if key not in shape.model_fields:
+        return ()
+    annotation = shape.model_fields[key].annotation
+    parts = get_args(annotation) or (annotation,)
+    return tuple(part for part in parts if isinstance(part, type) and issubclass(part, Options))
+
+
+def kind_of(shape: Shape) -> str | None:
+    """How it is called in a choice; None for a table that is no choice."""
+    return shape.model_fields["kind"].default if "kind" in shape.model_fields else None
+
+
+def is_choice(tables: Iterable[Shape]) -> bool:
+    """Are these kinds to choose from?"""
+    return any(kind_of(table) for table in tables)
+
+
+def of_kind(tables: Iterable[Shape], kind: object) -> Shape | None:
+    """The one of this kind, if there is one."""
+    return next((table for table in tables if kind_of(table) == kind), None)
+
+
+def chosen(tables: Sequence[Shape], kind: object) -> Shape | None:
+    """The one of this kind in a choice; a table that is no choice is the only one there is."""
+    if is_choice(tables):
+        return of_kind(tables, kind)
+    return tables[0] if tables else None
+
+
+def default_kind(shape: Shape, key: str) -> str | None:
+    """Which kind it is, if nobody says so."""
+    return kind_of(type(shape.model_fields[key].get_default()))
+
+
+def every_path(shape: Shape, before: Path = ()) -> Iterator[Path]:
+    """All keys there are, in whatever kind."""
+    for key in shape.model_fields:
+        yield (*before, key)
+        for table in members(shape, key):
+            yield from every_path(table, (*before, key))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something stands in a configuration."""
+
+    path: Path
+    holder: Shape
+    """The table that the last key is in, of the chosen kind."""
+
+    others: tuple[Shape, ...]
+    """The kinds that the holder was chosen from; itself alone if it is no choice."""
+
+    @property
+    def key(self) -> str:
+        """The last key."""
+        return self.path[-1]
+
+
+def place(shape: Shape, location: Sequence[str | int]) -> Place:
+    """Where pydantic's location is, with the tags taken out that it puts behind every choice."""
+    path: Path = ()
+    holder, others = shape, _alone(shape)
+    inside, kind = others, kind_of(shape)
+    steps = iter(location)
+    for step in steps:
+        if isinstance(step, int):  # an item of a list: the list is what was given
+            break
+        holder, others = chosen(inside, kind) or shape, inside
+        path = (*path, step)
+        inside = members(holder, step)
+        kind = str(next(steps, "")) if is_choice(inside) else None
+    return Place(path, holder, others)
+
+
+def _alone(shape: Shape) -> tuple[Shape, ...]:
+    return (shape,)

@@ -1,0 +1,147 @@
+"""Which score compares a query with a key. Keys are named as the library's arguments are."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from regard.tasks.config.options import Options, Positive, Size
+
+
+def _odd(size: int) -> int:
+    if size % 2 == 0:
+        raise ValueError("It has no middle. Give an odd number.")
+    return size
+
+
+class Dot(Options):
+    """e = qᵀk."""
+
+    kind: Literal["dot"] = "dot"
+
+
+class ScaledDot(Options):
+    """e = qᵀk · scale."""
+
+    kind: Literal["scaled_dot"] = "scaled_dot"
+
+    scale: float | None = None
+    """The factor; 1/√n for vectors of size n unless given."""
+
+    learned: bool = False
+    """Multiply by a factor that is learned, 1 at first?"""
+
+
+class Bilinear(Options):
+    """e = qᵀWk."""
+
+    kind: Literal["bilinear"] = "bilinear"
+
+
+class Additive(Options):
+    """e = vᵀ tanh(W_q q + W_k k)."""
+
+    kind: Literal["additive"] = "additive"
+
+    hidden_size: Size = 128
+    """Size of the space where query and key meet."""
+
+
+class Cosine(Options):
+    """e = sharpness · cosine of q and k."""
+
+    kind: Literal["cosine"] = "cosine"
+
+    sharpness: Positive = 1.0
+    """The factor."""
+
+    learned: bool = False
+    """Learn it, from this value on?"""
+
+
+class Gaussian(Options):
+    """e = −‖q − k‖² / 2σ²."""
+
+    kind: Literal["gaussian"] = "gaussian"
+
+    sigma: Positive = 1.0
+    """σ: how far a key is still near."""
+
+    learned: bool = False
+    """Learn it, from this value on?"""
+
+
+class InverseDistance(Options):
+    """e = 1 / ‖q − k‖."""
+
+    kind: Literal["inverse_distance"] = "inverse_distance"
+
+    floor: Annotated[float, Field(ge=1e-18)] = 1e-3
+    """Smaller distances count as this one."""
+
+
+class Location(Options):
+    """e = W q, a number for each place, whatever stands there."""
+
+    kind: Literal["location"] = "location"
+
+    max_keys: Size = 256
+    """How many places it knows; a longer source is an error."""
+
+
+class LocationAware(Options):
+    """Additive, and it sees where the last step looked."""
+
+    kind: Literal["location_aware"] = "location_aware"
+
+    hidden_size: Size = 128
+    """Size of the space where query and key meet."""
+
+    filters: Size = 10
+    """How many filters look at the last step's weights."""
+
+    kernel_size: Annotated[Size, AfterValidator(_odd)] = 31
+    """How many places each filter sees; an odd number."""
+
+
+Inner = Annotated[
+    Dot
+    | ScaledDot
+    | Bilinear
+    | Additive
+    | Cosine
+    | Gaussian
+    | InverseDistance
+    | Location
+    | LocationAware,
+    Field(discriminator="kind"),
+]
+
+
+class Coverage(Options):
+    """Another score, plus weight · what has been read of the key already."""
+
+    kind: Literal["coverage"] = "coverage"
+
+    inner: Inner = Additive()
+    """The score that is covered."""
+
+    weight: float = -1.0
+    """The weight at first, learned; below 0, what was read is avoided."""
+
+    fertility: Positive | None = None
+    """How many readings a key has room for at most; no limit unless given."""
+
+
+Score = Annotated[
+    Dot
+    | ScaledDot
+    | Bilinear
+    | Additive
+    | Cosine
+    | Gaussian
+    | InverseDistance
+    | Location
+    | LocationAware
+    | Coverage,
+    Field(discriminator="kind"),
+]

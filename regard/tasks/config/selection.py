@@ -1,0 +1,124 @@
+"""Which selection turns scores into weights. Keys are named as the library's arguments are."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from regard.tasks.config.options import AtLeastZero, Count, Options, Positive, Share, Size
+
+
+class Softmax(Options):
+    """Everything is read a little, the best most."""
+
+    kind: Literal["softmax"] = "softmax"
+
+    temperature: Positive = 1.0
+    """Below 1 sharper, above 1 flatter."""
+
+    dropout: Share = 0.0
+    """What share of the weights the context goes without in training."""
+
+
+class Sparsemax(Options):
+    """Like softmax, but most weights are exactly 0."""
+
+    kind: Literal["sparsemax"] = "sparsemax"
+
+    dropout: Share = 0.0
+    """What share of the weights the context goes without in training."""
+
+
+class Entmax(Options):
+    """Between softmax (alpha 1) and sparsemax (alpha 2)."""
+
+    kind: Literal["entmax"] = "entmax"
+
+    alpha: Annotated[float, Field(ge=1)] = 1.5
+    """The larger, the more weights are exactly 0."""
+
+    learned: bool = False
+    """Learn alpha between 1 and 2, from this value on?"""
+
+    dropout: Share = 0.0
+    """What share of the weights the context goes without in training."""
+
+    @model_validator(mode="after")
+    def _can_be_learned(self) -> "Entmax":
+        if self.learned and not 1.01 < self.alpha < 2:
+            raise ValueError(
+                f"alpha is {self.alpha} and learned. Give a number between 1.01 and 2, "
+                "or learned = false."
+            )
+        return self
+
+
+class Hard(Options):
+    """One place only: drawn in training, the best one otherwise."""
+
+    kind: Literal["hard"] = "hard"
+
+    gradient: Literal["reinforce", "gumbel"] = "reinforce"
+    """How the scores learn from a draw."""
+
+    temperature: Positive = 1.0
+    """That of gumbel's softmax."""
+
+
+class LocalMonotonic(Options):
+    """A window around place t at step t."""
+
+    kind: Literal["local_monotonic"] = "local_monotonic"
+
+    window: Count = 10
+    """How many places are read on each side."""
+
+    dropout: Share = 0.0
+    """What share of the weights the context goes without in training."""
+
+
+class LocalPredictive(Options):
+    """A window around a place that the query foretells."""
+
+    kind: Literal["local_predictive"] = "local_predictive"
+
+    window: Count = 10
+    """How many places are read on each side."""
+
+    hidden_size: Size | None = None
+    """Size of the foretelling's hidden layer; the query's size unless given."""
+
+    sigma: Positive | None = None
+    """Width of the Gaussian in the window; half of `window` unless given."""
+
+    dropout: Share = 0.0
+    """What share of the weights the context goes without in training."""
+
+
+class Monotonic(Options):
+    """Only ever move forward."""
+
+    kind: Literal["monotonic"] = "monotonic"
+
+    offset: float = 0.0
+    """Added to the scores, learned; below 0 it moves fast at first."""
+
+    noise: AtLeastZero = 1.0
+    """Standard deviation of what is added to the scores in training."""
+
+
+class TopK(Options):
+    """Softmax over the few best keys."""
+
+    kind: Literal["top_k"] = "top_k"
+
+    k: Size = 8
+    """How many keys are read."""
+
+    dropout: Share = 0.0
+    """What share of the weights the context goes without in training."""
+
+
+Selection = Annotated[
+    Softmax | Sparsemax | Entmax | Hard | LocalMonotonic | LocalPredictive | Monotonic | TopK,
+    Field(discriminator="kind"),
+]

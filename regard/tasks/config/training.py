@@ -1,0 +1,87 @@
+"""How a model learns."""
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from regard.tasks.config.options import AtLeastZero, Count, Options, Positive, Share, Size
+
+
+class Tokens(Options):
+    """A batch is filled by tokens, padding counted."""
+
+    kind: Literal["tokens"] = "tokens"
+
+    size: Size = 4096
+    """How many tokens of the longer side."""
+
+
+class Sentences(Options):
+    """A batch is filled by pairs, however long."""
+
+    kind: Literal["sentences"] = "sentences"
+
+    size: Size = 64
+    """How many pairs."""
+
+
+Batch = Annotated[Tokens | Sentences, Field(discriminator="kind")]
+
+
+def _a_device(name: str) -> str:
+    if not re.fullmatch(r"auto|cpu|(cuda|mps)(:\d+)?", name):
+        raise ValueError("Give auto, cpu, cuda, cuda:1 or mps.")
+    return name
+
+
+class Training(Options):
+    """How a model learns."""
+
+    steps: Size = 10000
+    """How many updates."""
+
+    batch: Batch = Tokens()
+    """What an update learns from."""
+
+    accumulate: Size = 1
+    """How many batches an update learns from."""
+
+    rate: Positive = 1e-3
+    """The largest learning rate."""
+
+    warmup: Count = 400
+    """How many updates the rate rises for."""
+
+    decay: Literal["none", "cosine", "inverse_root"] = "cosine"
+    """How the rate falls after that."""
+
+    smoothing: Share = 0.1
+    """What share of the probability is spread over all tokens."""
+
+    clip: AtLeastZero = 1.0
+    """Gradients longer than this are shortened to it; 0: never."""
+
+    ema: Share = 0.999
+    """How slowly averaged weights follow the weights; 0: no average is kept."""
+
+    patience: Count = 0
+    """Stop after so many validations without a better one; 0: never."""
+
+    save_every: Size = 500
+    """A checkpoint after so many updates."""
+
+    validate_every: Size = 500
+    """A validation after so many updates."""
+
+    keep: Size = 3
+    """How many of the last checkpoints stay; the best one always does."""
+
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    """Everything random follows from it."""
+
+    threads: Count = 0
+    """How many threads compute; 0: as many as torch takes by itself."""
+
+    device: Annotated[str, AfterValidator(_a_device)] = "auto"
+    """Where to compute: auto, cpu, cuda, cuda:1, mps."""
