@@ -10,10 +10,10 @@ import pytest
 from regard.cli.frame import framed, told
 from regard.cli.main import main
 from regard.seq2seq.errors import DataError, RunError
-from tests.cli.commands import ENVIRONMENT, LIGHT, python, regard
+from tests.cli.commands import ENVIRONMENT, python, regard
 
-VERBS = f"""
-{LIGHT}
+VERBS = """
+import sys
 import time
 from regard.cli.main import app, main
 from regard.seq2seq.errors import RunError
@@ -21,9 +21,9 @@ from regard.seq2seq.errors import RunError
 @app.command()
 def fail(kind: str) -> None:
     print("begun")
-    raise {{"ours": RunError("runs/a: a line\\nand another."), "bug": KeyError("oh"),
+    raise {"ours": RunError("runs/a: a line\\nand another."), "bug": KeyError("oh"),
            "file": FileNotFoundError(2, "No such file", "x.txt"),
-           "stop": KeyboardInterrupt()}}[kind]
+           "stop": KeyboardInterrupt()}[kind]
 
 @app.command()
 def wait() -> None:

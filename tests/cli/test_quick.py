@@ -2,14 +2,14 @@
 
 import pytest
 
-from tests.cli.commands import LIGHT, python
+from tests.cli.commands import python
 
-SCRIPT = f"""
-{LIGHT}
+SCRIPT = """
+import sys
 from regard.cli.main import main
 code = main()
-heavy = {{"torch", "numpy", "tokenizers", "sacrebleu", "matplotlib"}} & set(sys.modules)
-sys.exit(f"imported {{sorted(heavy)}}" if heavy else code)
+heavy = {"torch", "numpy", "tokenizers", "sacrebleu", "matplotlib"} & set(sys.modules)
+sys.exit(f"imported {sorted(heavy)}" if heavy else code)
 """
 
 
