@@ -1,0 +1,7 @@
+"""What a search refuses."""
+
+from regard.attention.errors import RegardError
+
+
+class DecodingError(RegardError):
+    """A model and a batch cannot be decoded in the way that was asked for."""

@@ -1,0 +1,126 @@
+"""Answers to a stream of inputs, in their order and in bounded memory."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Generic, Protocol, TypeGuard, TypeVar, runtime_checkable
+
+import torch
+
+from regard.attention.options import whole
+from regard.seq2seq.decoding.unknown import Replacement
+from regard.seq2seq.examples import Batch, Codec
+from regard.seq2seq.seams import Answer, Hypothesis, Search, Stepper
+
+Item = TypeVar("Item")
+Item_contra = TypeVar("Item_contra", contravariant=True)
+
+
+@runtime_checkable
+class Spelling(Protocol[Item_contra]):
+    """A codec that also shows tokens one by one, for people to see beside the weights."""
+
+    def source_tokens(self, item: Item_contra) -> list[str]:
+        """As many as a model reads; empty for a position that is no word, such as the end's."""
+
+    def target_tokens(self, tokens: Sequence[int], item: Item_contra) -> list[str]:
+        """As many as are given."""
+
+
+@dataclass(frozen=True)
+class Streaming(Generic[Item]):
+    """Batches of like lengths from a stream; answer N is always the answer to input N.
+
+    Inputs are read a window at a time, and sorted by length within it, so that little is padded.
+    Each is numbered by its place in the stream, so that sampling does not depend on the batches.
+
+    Args:
+        model: What is asked, ready to answer: without dropout.
+        codec: Makes batches of inputs and texts of tokens; a `Spelling` fills the answers' tokens.
+        search: How hypotheses are found.
+        sentences: How many inputs are in a batch at most.
+        tokens: How many tokens are in a batch at most, with padding. One input always goes.
+        window: How many inputs are held at once.
+        device: Where the model is.
+        replacement: What is done with unknown words; None leaves them to the codec. It needs a
+            codec that is a `Spelling`.
+    """
+
+    model: Stepper
+    codec: Codec[Item, Batch]
+    search: Search
+    sentences: int = 64
+    tokens: int = 4096
+    window: int = 4096
+    device: torch.device | str = "cpu"
+    replacement: Replacement | None = None
+
+    def __post_init__(self) -> None:
+        whole("sentences", self.sentences, least=1)
+        whole("tokens", self.tokens, least=1)
+        whole("window", self.window, least=1)
+
+    def __call__(
+        self, inputs: Iterable[Item | None], progress: Callable[[int], None] | None = None
+    ) -> Iterator[list[Answer]]:
+        """For each input its answers, the best first; for None or a blank text one empty answer.
+
+        `progress` hears after each batch how many inputs have been answered so far.
+        """
+        numbered, before = enumerate(inputs), 0
+        while window := list(islice(numbered, self.window)):
+            asked = [(number, item) for number, item in window if _asks(item)]
+            answers = {number: [Answer("", 0.0)] for number, item in window if not _asks(item)}
+            for part in self._parts(asked):
+                answers.update(self._answered(part))
+                if progress:
+                    progress(before + len(answers))
+            before += len(window)
+            for number, _ in window:
+                yield answers.pop(number)
+
+    def _parts(self, asked: list[tuple[int, Item]]) -> Iterator[list[tuple[int, Item]]]:
+        """Batches, the longest inputs first, so that what needs most memory fails at once."""
+        sized = [(self.codec.size(item), number, item) for number, item in asked]
+        sized.sort(key=lambda entry: (-entry[0], entry[1]))
+        part: list[tuple[int, Item]] = []
+        widest = 0
+        for size, number, item in sized:
+            widest = widest if part else size
+            if part and (len(part) == self.sentences or (len(part) + 1) * widest > self.tokens):
+                yield part
+                part, widest = [], size
+            part.append((number, item))
+        if part:
+            yield part
+
+    def _answered(self, part: list[tuple[int, Item]]) -> dict[int, list[Answer]]:
+        numbers, items = [number for number, _ in part], [item for _, item in part]
+        batch = self.codec.collate(numbers, items).to(self.device)
+        found = self.search(self.model, batch)
+        return {
+            number: [self._answer(way, item) for way in ways] or [Answer("", float("-inf"))]
+            for (number, item), ways in zip(part, found, strict=True)
+        }
+
+    def _answer(self, way: Hypothesis, item: Item) -> Answer:
+        source, target = self._spelled(way, item)
+        # The row of `END` stands for no token that anybody sees.
+        weights = None if way.weights is None else way.weights[: len(way.tokens)].cpu()
+        return Answer(self._text(way, item, source), way.score, source, target, weights)
+
+    def _spelled(self, way: Hypothesis, item: Item) -> tuple[list[str], list[str]]:
+        if not isinstance(self.codec, Spelling):
+            return [], []
+        return self.codec.source_tokens(item), self.codec.target_tokens(way.tokens, item)
+
+    def _text(self, way: Hypothesis, item: Item, source: list[str]) -> str:
+        if self.replacement is None:
+            return self.codec.decode(way.tokens, item)
+        return self.replacement.text(
+            way, source, lambda tokens: self.codec.decode(tokens, item) if tokens else ""
+        )
+
+
+def _asks(item: Item | None) -> TypeGuard[Item]:
+    return item is not None and not (isinstance(item, str) and not item.strip())

@@ -1,0 +1,160 @@
+"""Steppers around steppers: ensembles and constraints, and targets that are given."""
+
+import math
+
+import pytest
+import torch
+
+from regard.attention.errors import OptionError
+from regard.seq2seq.decoding import (
+    AtLeast,
+    Beam,
+    Constrained,
+    DecodingError,
+    Ensemble,
+    Exact,
+    Forbidden,
+    Forced,
+    Grammar,
+    Greedy,
+    Power,
+    Prefix,
+    Sampling,
+)
+from regard.seq2seq.decoding.ensemble import Mean
+from regard.seq2seq.examples import BEGIN, END, Pairs, Tokens
+from regard.seq2seq.seams import Search, Stepper
+from tests.seq2seq.decoding.toy import WORDS, Toy, batch_of
+
+ITEMS = (7, 3, 11, 4)
+SEARCHES = [Greedy(6), Beam(3, 2, longest=6), Sampling(count=2, longest=6)]
+
+searches = pytest.mark.parametrize("search", SEARCHES, ids=["greedy", "beam", "sampling"])
+means = pytest.mark.parametrize("mean", ["probabilities", "log-probabilities"])
+
+
+@searches
+@means
+def test_an_ensemble_of_one_is_its_model(search: Search, mean: Mean) -> None:
+    toy, batch = Toy(seed=6), batch_of(*ITEMS)
+    alone = search(toy, batch)
+    for model in (Ensemble((toy,), mean), Ensemble((toy, toy), mean)):
+        found = search(model, batch)
+        for one, other in zip(alone, found, strict=True):
+            assert [way.tokens for way in one] == [way.tokens for way in other]
+            expected = pytest.approx([way.log_prob for way in one])
+            assert [way.log_prob for way in other] == expected
+
+
+@means
+def test_an_ensemble_votes(mean: Mean) -> None:
+    toys = (Toy(seed=1), Toy(seed=2))
+    for item, (way,) in zip(
+        ITEMS, Beam(4, longest=5)(Ensemble(toys, mean), batch_of(*ITEMS)), strict=True
+    ):
+        tokens, expected = [*way.tokens, END] if way.ended else way.tokens, 0.0
+        for place, token in enumerate(tokens):
+            votes = torch.stack([toy.row(item, tuple(tokens[:place]))[0] for toy in toys])
+            if mean == "probabilities":
+                expected += math.log(float(votes.exp().mean(0)[token]))
+            else:
+                expected += float(votes.mean(0).log_softmax(-1)[token])
+        assert way.log_prob == pytest.approx(expected)
+        read = [toy.read(item, tokens) for toy in toys]
+        torch.testing.assert_close(way.weights, (read[0] + read[1]) / 2)
+
+
+def test_an_ensemble_refuses_what_does_not_fit(unchecked: None) -> None:
+    with pytest.raises(OptionError, match="models is empty"):
+        Ensemble(())
+    with pytest.raises(OptionError, match="mean is 'median'"):
+        Ensemble((Toy(),), "median")
+    with pytest.raises(DecodingError, match=r"vocabularies of \[5, 7\] words"):
+        Greedy(3)(Ensemble((Toy(words=5), Toy(words=7))), batch_of(*ITEMS))
+    state = Toy().start(batch_of(2), 1)
+    with pytest.raises(DecodingError, match="state of another stepper"):
+        Ensemble((Toy(),)).step(torch.zeros(1, 1, dtype=torch.int64), state)
+    with pytest.raises(DecodingError, match="a Prefixes of another stepper"):
+        Constrained(Toy(), AtLeast(1)).step(torch.zeros(1, 1, dtype=torch.int64), state)
+
+
+@searches
+def test_constraints_hold(search: Search) -> None:
+    batch = batch_of(*ITEMS)
+    prefixes = {7: [4, 4], 11: [3, 0, 1]}
+    model: Stepper = Constrained(Toy(ending=1.0), Prefix(prefixes))
+    model = Constrained(model, AtLeast(4))
+    for item, ways in zip(ITEMS, search(model, batch), strict=True):
+        assert ways
+        for way in ways:
+            wanted = prefixes.get(item, [])
+            assert way.tokens[: len(wanted)] == wanted
+            assert len(way.tokens) >= 4
+            Toy(ending=1.0).owns(item, way)  # scores and weights are the model's own
+
+
+@searches
+def test_a_constraint_that_says_nothing_changes_nothing(search: Search) -> None:
+    batch, toy = batch_of(*ITEMS), Toy(seed=3)
+    for grammar in (AtLeast(0), Prefix({}), Forbidden(frozenset())):
+        free, bound = search(toy, batch), search(Constrained(toy, grammar), batch)
+        assert [[way.tokens for way in ways] for ways in free] == [
+            [way.tokens for way in ways] for ways in bound
+        ]
+
+
+def test_a_wide_beam_finds_the_best_that_is_allowed() -> None:
+    toy = Toy(seed=9)
+    model = Constrained(toy, Forbidden(frozenset([0, 3])))
+    search = Beam(61, penalty=Power(0.0), longest=3)
+    for item, (way,) in zip(ITEMS, search(model, batch_of(*ITEMS)), strict=True):
+        allowed = [(), *((one,) for one in (1, 4)), *((a, b) for a in (1, 4) for b in (1, 4))]
+        best = max(allowed, key=lambda tokens: toy.log_prob(item, (*tokens, END)))
+        assert tuple(way.tokens) == best
+
+
+def targets() -> dict[int, list[int]]:
+    return {7: [4, 3, 4], 3: [], 11: [0], 4: [1, 1, 3, 0]}
+
+
+def pairs() -> Pairs:
+    """The toy's batch with targets of different lengths."""
+    rows = [[BEGIN, *targets()[item], END] for item in ITEMS]
+    lengths = torch.tensor([len(row) for row in rows])
+    ids = torch.zeros(len(rows), int(lengths.max()), dtype=torch.int64)
+    for number, row in enumerate(rows):
+        ids[number, : len(row)] = torch.tensor(row)
+    source = batch_of(*ITEMS).source
+    return Pairs(ITEMS, source, Tokens(ids, lengths))
+
+
+def test_a_given_target_has_its_own_score_and_weights() -> None:
+    toy = Toy(seed=7)
+    exact = Beam(2, longest=9)(Constrained(toy, Exact(targets())), batch_of(*ITEMS))
+    forced = Forced()(toy, pairs())
+    for item, (way,), (other,) in zip(ITEMS, forced, exact, strict=True):
+        assert way.tokens == targets()[item]
+        assert way.ended
+        assert way.score == way.log_prob / (len(way.tokens) + 1)
+        toy.owns(item, way)
+        assert other.tokens == way.tokens
+        assert other.score == pytest.approx(way.score)
+
+
+def test_an_impossible_target_is_worth_nothing() -> None:
+    found = Forced()(Constrained(Toy(), Forbidden(frozenset([3]))), pairs())
+    assert [ways[0].log_prob == -math.inf for ways in found] == [True, False, False, True]
+    assert [ways[0].tokens for ways in found] == list(targets().values())
+
+
+def test_a_target_must_be_given() -> None:
+    with pytest.raises(DecodingError, match="Pairs without targets"):
+        Forced()(Toy(), batch_of(*ITEMS))
+
+
+def test_they_are_what_they_claim_to_be() -> None:
+    assert isinstance(Ensemble((Toy(),)), Stepper)
+    assert isinstance(Constrained(Toy(), AtLeast(1)), Stepper)
+    assert isinstance(Forced(), Search)
+    for grammar in (AtLeast(1), Prefix({}), Exact({}), Forbidden(frozenset([WORDS]))):
+        assert isinstance(grammar, Grammar)

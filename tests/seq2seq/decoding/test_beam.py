@@ -1,0 +1,198 @@
+"""Beam search against everything there is, against a plain beam, and against itself."""
+
+import math
+from itertools import pairwise
+
+import pytest
+import torch
+
+from regard.attention.errors import OptionError
+from regard.seq2seq.decoding import (
+    AtLeast,
+    Beam,
+    Constrained,
+    DecodingError,
+    Forbidden,
+    Greedy,
+    Longest,
+    Penalty,
+    Power,
+    Prefix,
+    Wu,
+)
+from regard.seq2seq.decoding.beam import _Race
+from regard.seq2seq.examples import END
+from regard.seq2seq.seams import Hypothesis, Search, State, Step
+from tests.seq2seq.decoding import oracles
+from tests.seq2seq.decoding.toy import WORDS, Toy, batch_of, source_length
+
+ITEMS = (7, 3, 11)
+LONGEST = 4
+ALL = 331
+"""Wider than all candidates of the last step: 4³ beams of 5 words."""
+
+penalties = pytest.mark.parametrize("penalty", [Power(0.0), Power(1.0), Wu(0.6), Wu(2.0)], ids=str)
+
+
+def seen(ways: list[Hypothesis]) -> list[tuple[tuple[int, ...], bool]]:
+    return [(tuple(way.tokens), way.ended) for way in ways]
+
+
+@penalties
+def test_a_wide_beam_finds_the_best_of_all(penalty: Penalty) -> None:
+    toy = Toy(seed=2)
+    found = Beam(ALL, best=3, penalty=penalty, longest=LONGEST)(toy, batch_of(*ITEMS))
+    for item, ways in zip(ITEMS, found, strict=True):
+        best = oracles.exhaustive(toy, item, penalty, LONGEST)[:3]
+        assert seen(ways) == [(tokens, True) for _, tokens, _ in best]
+        assert [way.score for way in ways] == pytest.approx([score for score, *_ in best])
+        for way in ways:
+            toy.owns(item, way)
+
+
+@penalties
+@pytest.mark.parametrize("width", [2, 3, 5])
+def test_a_narrow_beam_is_the_plain_one(penalty: Penalty, width: int) -> None:
+    for seed in range(4):
+        toy = Toy(seed, ending=-1.0)
+        found = Beam(width, best=width, penalty=penalty, longest=6)(toy, batch_of(*ITEMS))
+        for item, ways in zip(ITEMS, found, strict=True):
+            plain = oracles.beam(toy, item, width, penalty, 6)[:width]
+            assert seen(ways) == [(tokens, ended) for _, tokens, ended in plain]
+            assert [way.score for way in ways] == pytest.approx([score for score, *_ in plain])
+            for way in ways:
+                toy.owns(item, way)
+
+
+@penalties
+def test_stopping_early_changes_nothing_but_the_work(penalty: Penalty) -> None:
+    saved = 0
+    for seed in range(5):
+        for width, best in ((2, 1), (3, 3), (5, 2)):
+            early, late = Toy(seed, ending=1.0), Toy(seed, ending=1.0)
+            options = {"width": width, "best": best, "penalty": penalty, "longest": 7}
+            quick = Beam(**options)(early, batch_of(*ITEMS))
+            full = Beam(**options, stop=False)(late, batch_of(*ITEMS))
+            assert [seen(ways) for ways in quick] == [seen(ways) for ways in full]
+            assert early.rows <= late.rows
+            saved += late.rows - early.rows
+    assert saved > 0
+
+
+@pytest.mark.parametrize("ending", [-3.0, 0.0, 2.0])
+def test_greedy_is_the_plain_one_and_a_beam_of_one(ending: float) -> None:
+    for seed in range(4):
+        toy = Toy(seed, ending=ending)
+        batch = batch_of(*ITEMS)
+        found = Greedy(longest=6)(toy, batch)
+        assert [seen(ways) for ways in found] == [[oracles.greedy(toy, item, 6)] for item in ITEMS]
+        narrow = Beam(width=1, penalty=Wu(0.7), longest=6)(toy, batch)
+        assert [seen(ways) for ways in narrow] == [seen(ways) for ways in found]
+        # Beam search proper, which sets an end aside and goes on, comes to the same.
+        proper = _Race(Beam(width=1, penalty=Power(0.0), longest=6), toy, batch).run()
+        assert [seen(ways) for ways in proper] == [seen(ways) for ways in found]
+        for item, (way,), (ranked,) in zip(ITEMS, found, narrow, strict=True):
+            toy.owns(item, way)
+            assert way.score == way.log_prob
+            assert ranked.score == way.log_prob / Wu(0.7)(len(way.tokens) + way.ended)
+
+
+@pytest.mark.parametrize("search", [Greedy(5), Beam(3, 2, longest=5)], ids=str)
+def test_a_batch_of_one_answers_as_a_batch_of_many(search: Search) -> None:
+    toy, items = Toy(seed=5), (2, 9, 4, 13, 6)
+    together = search(toy, batch_of(*items))
+    assert {
+        way.weights.shape[1] for ways in together for way in ways if way.weights is not None
+    } == {source_length(item) for item in items}
+    for item, ways in zip(items, together, strict=True):
+        (alone,) = search(toy, batch_of(item))
+        assert seen(alone) == seen(ways)
+        for one, other in zip(alone, ways, strict=True):
+            assert one.score == other.score
+            torch.testing.assert_close(one.weights, other.weights, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("search", [Greedy, Beam], ids=["greedy", "beam"])
+def test_an_answer_that_does_not_end_is_cut_at_its_own_length(search: type) -> None:
+    toy = Toy(words=13, ending=-60.0)  # with few words even such an end is among the best five
+    found = search(longest=Longest(factor=1.5, offset=1))(toy, batch_of(*ITEMS))
+    for item, (way,) in zip(ITEMS, found, strict=True):
+        assert not way.ended
+        assert len(way.tokens) == int(1.5 * source_length(item)) + 1
+        toy.owns(item, way)
+
+
+def test_ended_sentences_leave_the_batch() -> None:
+    toy = Toy(seed=1, ending=0.5)
+    Beam(3, longest=9)(toy, batch_of(*range(20)))
+    assert "keep" in toy.calls
+    steps = toy.calls.count("step")
+    assert toy.rows < 20 * 3 * steps
+    assert toy.calls.count("reorder") == steps - 1
+
+
+@pytest.mark.parametrize("search", [Greedy(5), Beam(3, longest=5)], ids=str)
+def test_what_is_impossible_has_no_hypothesis(search: Search) -> None:
+    nowhere = Constrained(Toy(), Prefix({3: [4, WORDS + 1]}))
+    found = search(nowhere, batch_of(*ITEMS))
+    assert [len(ways) for ways in found] == [1, 0, 1]
+
+
+def test_ended_hypotheses_come_before_cut_ones() -> None:
+    late = Constrained(Toy(seed=4, ending=-4.0), AtLeast(2))
+    for ways in Beam(4, best=4, longest=3)(late, batch_of(*range(9))):
+        assert [way.ended for way in ways] == sorted((way.ended for way in ways), reverse=True)
+        assert all(len(way.tokens) == 2 if way.ended else len(way.tokens) == 3 for way in ways)
+
+
+def test_a_greater_penalty_likes_longer_answers() -> None:
+    alphas = (0.0, 0.5, 1.0, 2.0)
+    for family in (Power, Wu):
+        lengths = []
+        for alpha in alphas:
+            search = Beam(ALL, penalty=family(alpha), longest=LONGEST)
+            found = search(Toy(seed=8), batch_of(*ITEMS))
+            lengths.append([len(ways[0].tokens) for ways in found])
+        for shorter, longer in pairwise(lengths):
+            assert all(one <= other for one, other in zip(shorter, longer, strict=True))
+        assert lengths[0] != lengths[-1]
+        rising = [family(0.7)(length) for length in range(1, 9)]
+        assert rising == sorted(set(rising))
+
+
+def test_words_past_the_vocabulary_are_found() -> None:
+    only = Constrained(Toy(words=9), Forbidden(frozenset(range(7)) - {END}))
+    for ways in Beam(3, longest=4)(only, batch_of(*ITEMS)):
+        assert set(ways[0].tokens) <= {7, 8}
+
+
+@pytest.mark.parametrize("search", [Greedy(3), Beam(2, longest=3)], ids=str)
+def test_nan_is_an_error_that_says_where(search: Search) -> None:
+    class Broken(Toy):
+        def step(self, tokens: torch.Tensor, state: State) -> Step:
+            made = super().step(tokens, state)
+            if self.calls.count("step") == 2:
+                made.log_probs[-1] = math.nan
+            return made
+
+    with pytest.raises(DecodingError, match="token 2 are not numbers"):
+        search(Broken(ending=-60.0), batch_of(*ITEMS))
+
+
+def test_options_outside_their_range_are_refused() -> None:
+    with pytest.raises(OptionError, match="best is 3 but width is 2"):
+        Beam(width=2, best=3)
+    with pytest.raises(OptionError, match="width is 0"):
+        Beam(width=0)
+    with pytest.raises(OptionError, match="longest is 0"):
+        Greedy(longest=0)
+    with pytest.raises(OptionError, match="alpha is -1"):
+        Wu(-1)
+    with pytest.raises(OptionError, match=r"factor is -0\.5"):
+        Longest(factor=-0.5)
+
+
+def test_searches_are_searches() -> None:
+    assert isinstance(Beam(), Search)
+    assert isinstance(Greedy(), Search)
+    assert Beam(3) == Beam(3)

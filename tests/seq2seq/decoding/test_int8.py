@@ -1,0 +1,96 @@
+"""Linear layers in int8: near the float ones, and the same in any batch."""
+
+import pytest
+import torch
+from torch import nn
+
+from regard.seq2seq.decoding import DecodingError, quantised
+from regard.seq2seq.decoding.int8 import Int8Linear, refusals
+
+SIZE, OUT = 193, 307
+
+
+@pytest.fixture(autouse=True)
+def _seeded() -> None:
+    torch.manual_seed(5)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_the_error_is_about_a_hundredth(bias: bool) -> None:
+    linear = nn.Linear(SIZE, OUT, bias=bias)
+    inputs = torch.randn(3, 11, SIZE)
+    expected, found = linear(inputs), Int8Linear(linear)(inputs)
+    assert found.shape == expected.shape
+    assert (found - expected).norm() / expected.norm() < 0.015
+
+
+def test_scales_are_for_each_row_and_each_output() -> None:
+    linear = nn.Linear(SIZE, OUT, bias=False)
+    inputs = torch.randn(7, SIZE)
+    expected = Int8Linear(linear)(inputs)
+    inputs[2] *= 2**17
+    inputs[4] = 0.0
+    with torch.no_grad():
+        linear.weight[3] *= 2**13
+    # What is great in one place is as exact as before, and takes nothing from the others.
+    expected[2] *= 2**17
+    expected[4] = 0.0
+    expected[:, 3] *= 2**13
+    assert torch.equal(Int8Linear(linear)(inputs), expected)
+
+
+def test_a_row_is_bitwise_the_same_alone() -> None:
+    twin = Int8Linear(nn.Linear(SIZE, OUT))
+    inputs = torch.randn(17, SIZE)
+    together = twin(inputs)
+    for row in (0, 5, 16):
+        assert torch.equal(twin(inputs[row]), together[row])
+    assert twin(inputs[:0]).shape == (0, OUT)
+
+
+def test_only_large_layers_are_replaced_and_the_model_stays() -> None:
+    inner = nn.Sequential(nn.Linear(SIZE, OUT), nn.Tanh(), nn.Linear(OUT, 3))
+    model = nn.Sequential(inner, nn.Linear(3, 5)).train()
+    twin = quantised(model, smallest=SIZE * OUT)
+    kinds = [type(part) for part in twin.modules() if not list(part.children())]
+    assert kinds == [Int8Linear, nn.Tanh, nn.Linear, nn.Linear]
+    assert type(inner[0]) is nn.Linear
+    assert model.training
+    assert not twin.training
+    inputs = torch.randn(4, SIZE)
+    torch.testing.assert_close(twin(inputs), model(inputs), rtol=0.05, atol=0.02)
+    assert isinstance(quantised(nn.Linear(SIZE, OUT), smallest=1), Int8Linear)
+
+
+def test_the_weight_is_what_is_multiplied_by() -> None:
+    linear = nn.Linear(SIZE, OUT)
+    twin = Int8Linear(linear)
+    step = linear.weight.abs().amax(1, keepdim=True) / 127
+    assert ((twin.weight - linear.weight).abs() <= 0.5001 * step).all()
+    one = torch.eye(SIZE)  # rounded to 127 levels it is still itself
+    torch.testing.assert_close(twin(one), one @ twin.weight.mT + linear.bias)
+
+
+def test_a_twin_can_be_saved_and_loaded_as_tensors() -> None:
+    twin, other = (Int8Linear(nn.Linear(SIZE, OUT)) for _ in range(2))
+    inputs = torch.randn(3, SIZE)
+    assert not torch.equal(twin(inputs), other(inputs))
+    other.load_state_dict(twin.state_dict())
+    assert torch.equal(twin(inputs), other(inputs))
+
+
+def test_what_cannot_be_done_is_refused_with_the_reason() -> None:
+    small = nn.Linear(2, 3)
+    with pytest.raises(DecodingError, match="no linear layer of 131072 weights or more"):
+        quantised(small)
+    elsewhere = nn.Linear(SIZE, OUT, device="meta")
+    assert refusals(elsewhere, 1) == ["it is on meta, and int8 is for a CPU; move it there"]
+
+
+def test_a_torch_without_the_product_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: object) -> None:
+        raise RuntimeError("not for this machine")
+
+    monkeypatch.setattr(torch, "_int_mm", missing)
+    with pytest.raises(DecodingError, match="no exact product of int8"):
+        quantised(nn.Linear(SIZE, OUT), smallest=1)

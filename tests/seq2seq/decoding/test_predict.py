@@ -1,0 +1,186 @@
+"""Line N of the answers is the answer to line N, whatever the batches."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pytest
+import torch
+from torch import Tensor
+
+from regard.seq2seq.decoding import Beam, Greedy, Replacement, Sampling, Streaming
+from regard.seq2seq.examples import BEGIN, END, PAD, UNKNOWN, Codec, Pairs, Tokens
+from regard.seq2seq.seams import Answer, Hypothesis, Search, State, Step
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+SIZE = 4 + len(LETTERS)
+
+
+class Letters:
+    """Letters of a small alphabet; the others are unknown."""
+
+    def size(self, item: str) -> int:
+        return len(item) + 1
+
+    def collate(self, numbers: Sequence[int], items: Sequence[str]) -> Pairs:
+        lengths = torch.tensor([len(item) + 1 for item in items])
+        ids = torch.full((len(items), int(lengths.max())), PAD)
+        for row, item in enumerate(items):
+            known = [4 + LETTERS.index(a) if a in LETTERS else UNKNOWN for a in item]
+            ids[row, : len(item) + 1] = torch.tensor([*known, END])
+        return Pairs(list(numbers), Tokens(ids, lengths))
+
+    def decode(self, tokens: Sequence[int], item: str) -> str:
+        return "".join(LETTERS[token - 4] if token > UNKNOWN else "?" for token in tokens)
+
+
+class Spelt(Letters):
+    """The same, and it shows its tokens."""
+
+    def source_tokens(self, item: str) -> list[str]:
+        return [*item, ""]
+
+    def target_tokens(self, tokens: Sequence[int], item: str) -> list[str]:
+        return [self.decode([token], item) for token in tokens]
+
+
+@dataclass
+class Shift:
+    """A model that says the source letter by letter, each the next of the alphabet."""
+
+    batches: list[tuple[int, int]]
+
+    def start(self, batch: Pairs, width: int) -> "Reader":
+        self.batches.append(tuple(batch.source.ids.shape))
+        return Reader(batch.source.ids, batch.source.lengths, width, 0)
+
+    def step(self, tokens: Tensor, state: State) -> Step:
+        assert isinstance(state, Reader)
+        assert state.place > 0 or (tokens == BEGIN).all()
+        place = (state.lengths - 1).clamp(max=state.place)[:, None]
+        said = state.ids.gather(1, place)[:, 0]
+        said = said.where(said <= UNKNOWN, (said - 4 + 1) % len(LETTERS) + 4)
+        odds = torch.linspace(-1, 1, SIZE).repeat(len(said), state.width, 1)
+        odds[torch.arange(len(said)), :, said] += 9.0
+        weights = torch.zeros(len(said), state.width, state.ids.shape[1])
+        weights.scatter_(-1, place[:, None].expand(-1, state.width, -1), 1.0)
+        after = Reader(state.ids, state.lengths, state.width, state.place + 1)
+        return Step(odds.log_softmax(-1), after, weights)
+
+
+@dataclass
+class Reader:
+    """How far it has read."""
+
+    ids: Tensor
+    lengths: Tensor
+    width: int
+    place: int
+
+    def reorder(self, beams: Tensor) -> "Reader":
+        return self
+
+    def keep(self, sentences: Tensor) -> "Reader":
+        return Reader(self.ids[sentences], self.lengths[sentences], self.width, self.place)
+
+
+LINES = ["hal", "", "a", "regard", "   ", "zoo", "it", "abcdefgh", "", "b", "decoding"] * 3
+ANSWERS = ["ibm", "", "b", "sfhbse", "", "app", "ju", "bcdefghi", "", "c", "efdpejoh"] * 3
+
+
+def streaming(search: Search | None = None, **options: object) -> Streaming[str]:
+    return Streaming(Shift([]), Spelt(), search or Greedy(), **options)
+
+
+@pytest.mark.parametrize("search", [Greedy(), Beam(3)], ids=["greedy", "beam"])
+@pytest.mark.parametrize("sentences", [1, 3, 64])
+@pytest.mark.parametrize("window", [1, 7, 4096])
+def test_answers_come_in_the_order_of_the_lines(
+    search: Search, sentences: int, window: int
+) -> None:
+    predict = streaming(search, sentences=sentences, window=window)
+    answers = list(predict(LINES))
+    assert [ways[0].text for ways in answers] == ANSWERS
+    assert all(rows <= sentences for rows, _ in predict.model.batches)
+
+
+def test_sampling_does_not_depend_on_the_batches() -> None:
+    search = Sampling(temperature=4.0, count=2, seed=3, longest=8)
+    texts = [
+        [[answer.text for answer in ways] for ways in streaming(search, **options)(LINES)]
+        for options in ({}, {"sentences": 2}, {"window": 5}, {"tokens": 20})
+    ]
+    assert all(other == texts[0] for other in texts)
+    assert len({text for ways in texts[0] for text in ways}) > 20
+
+
+def test_batches_hold_so_many_tokens_at_most() -> None:
+    predict = streaming(tokens=20)
+    list(predict([*LINES, "a" * 50]))
+    assert predict.model.batches[0] == (1, 51)
+    assert all(rows * columns <= 20 for rows, columns in predict.model.batches[1:])
+    assert any(rows > 1 for rows, _ in predict.model.batches)
+
+
+def test_no_more_than_a_window_is_read_ahead() -> None:
+    read = 0
+
+    def endless() -> Iterator[str]:
+        nonlocal read
+        while True:
+            read += 1
+            yield LETTERS[read % 7 : read % 7 + 3]
+
+    answers = streaming(window=5)(endless())
+    for count in range(1, 13):
+        assert next(answers)[0].text
+        assert read <= -(-count // 5) * 5
+
+
+def test_progress_counts_inputs_to_the_last() -> None:
+    heard: list[int] = []
+    list(streaming(window=11, sentences=3)(LINES, heard.append))
+    assert heard == sorted(set(heard))
+    assert heard[-1] == len(LINES)
+
+
+def test_tokens_and_weights_belong_to_the_answer() -> None:
+    ((answer,), (empty,)) = streaming()(["abz", None])
+    assert answer.source == ["a", "b", "z", ""]
+    assert answer.target == ["b", "c", "a"]
+    torch.testing.assert_close(answer.weights, torch.eye(4)[:3])
+    assert empty == Answer("", 0.0)
+
+
+def test_a_codec_need_not_spell() -> None:
+    assert isinstance(Letters(), Codec)
+    ((answer,),) = Streaming(Shift([]), Letters(), Greedy())(["abz"])
+    assert (answer.text, answer.source, answer.target) == ("bca", [], [])
+
+
+def test_unknown_letters_are_replaced_by_what_was_read() -> None:
+    swapped = Replacement({"é": "e"}, between="")
+    lines = ["aéb", "né", "ñ", "no"]
+    assert [ways[0].text for ways in streaming()(lines)] == ["b?c", "o?", "?", "op"]
+    filled = [ways[0].text for ways in streaming(replacement=swapped)(lines)]
+    assert filled == ["bec", "oe", "ñ", "op"]
+
+
+def test_an_unknown_word_without_weights_stays() -> None:
+    found = Hypothesis([5, UNKNOWN], -1.0, -2.0)
+    assert Replacement().words(found, ["one", "two"]) == {}
+    spell = lambda tokens: " ".join(map(str, tokens))
+    assert Replacement().text(found, ["one", "two"], spell) == "5 3"
+
+
+def test_the_end_of_a_source_replaces_nothing() -> None:
+    weights = torch.tensor([[0.1, 0.2, 0.7], [0.0, 0.0, 1.0]])
+    found = Hypothesis([UNKNOWN], -1.0, -2.0, weights)
+    assert Replacement().words(found, ["one", "two", ""]) == {0: "two"}
+    assert Replacement().words(found, ["", "", ""]) == {}
+
+
+def test_words_are_joined_by_spaces() -> None:
+    weights = torch.tensor([[0.1, 0.9], [0.7, 0.3], [0.2, 0.8], [0.5, 0.5]])
+    found = Hypothesis([UNKNOWN, 7, UNKNOWN], -1.0, -2.0, weights)
+    spell = lambda tokens: " ".join(map(str, tokens))
+    assert Replacement({"two": "zwei"}).text(found, ["one", "two"], spell) == "zwei 7 zwei"
