@@ -1,0 +1,55 @@
+"""A run's folder is trained in by one process at a time."""
+
+import fcntl
+import os
+from pathlib import Path
+from types import TracebackType
+
+from regard.seq2seq.errors import RunError
+
+NAME = "run.lock"
+
+
+class Lock:
+    """Held within a `with` block, and let go when the process ends, however it ends.
+
+    The file stays: to delete it would let two processes lock two files of the same name.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._handle: int | None = None
+
+    def __enter__(self) -> "Lock":
+        path = self._directory / NAME
+        try:
+            self._handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(self._handle, 0)
+            os.pwrite(self._handle, f"{os.getpid()}\n".encode(), 0)
+        except BlockingIOError as error:
+            holder = path.read_text(errors="replace").strip() or "unknown"
+            self._close()
+            raise RunError(
+                f"{self._directory} is being trained in by process {holder}. "
+                "Wait until it ends, or stop it first."
+            ) from error
+        except OSError as error:
+            self._close()
+            raise RunError(
+                f"{path} cannot be locked: {error.strerror}. Give a folder that can be written to."
+            ) from error
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None

@@ -1,0 +1,163 @@
+"""The loop: batches in, updates out. No files, no clock, no signals."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from regard.seq2seq.errors import RunError
+from regard.seq2seq.examples import Batch
+from regard.seq2seq.seams import Loss, Trainable
+from regard.seq2seq.training.optimiser import Optimiser
+from regard.seq2seq.training.seeds import settle
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What is known of an update once it is made."""
+
+    step: int
+    """Counted from 1."""
+
+    loss: float
+    """The objective, Σ weight · total / count."""
+
+    terms: Mapping[str, float]
+    """Each term's total / count, unweighted."""
+
+    norm: float
+    """How long the gradient was before it was clipped."""
+
+    rate: float
+    counts: Mapping[str, int]
+    """What the batch counts: tokens, sentences."""
+
+
+def updates(
+    model: nn.Module,
+    batches: Iterable[Sequence[Batch]],
+    optimiser: Optimiser,
+    seed: int,
+    done: int = 0,
+    autocast: bool = False,
+) -> Iterator[Update]:
+    """Update the model once for each of the batches, and tell of it.
+
+    A batch comes in parts (often one). Their gradients are added before the update, each divided by
+    the counts of the whole, so the parts of a batch give the gradient of the whole. Update n draws
+    from (seed, "step", n) alone; `done` is the number of updates made before.
+    """
+    trainable = _trainable(model)
+    device = next(model.parameters()).device
+    for step, parts in enumerate(batches, done + 1):
+        settle(seed, "step", step)
+        model.train()
+        optimiser.clear()
+        tally = _Tally(parts, step)
+        for part in parts:
+            with torch.autocast(device.type, torch.bfloat16, enabled=autocast):
+                loss = trainable.loss(part.to(device))
+                objective = tally.objective(loss, part)
+            objective.backward()
+        made = tally.checked()
+        norm = optimiser.norm()
+        if not math.isfinite(norm):
+            raise _stopped(step, f"the gradient of {_some(optimiser.faulty())}", parts)
+        optimiser.step(step, norm)
+        terms = {name: total for name, (total, _) in made.items()}
+        value = math.fsum(total * weight for total, weight in made.values())
+        yield Update(step, value, terms, norm, optimiser.rate(step), tally.counts)
+
+
+def _trainable(model: nn.Module) -> Trainable:
+    if not isinstance(model, Trainable):
+        raise RunError(f"{type(model).__name__} has no loss(batch). Give a model that has one.")
+    return model
+
+
+class _Tally:
+    """The terms of one update over its parts, and by what they are divided."""
+
+    def __init__(self, parts: Sequence[Batch], step: int) -> None:
+        self.parts, self.step = parts, step
+        self.counts: dict[str, int] = {}
+        for part in parts:
+            for unit, count in part.counts().items():
+                self.counts[unit] = self.counts.get(unit, 0) + count
+        self._whole: dict[str, int] = {}
+        self._counted: dict[str, int] = {}
+        self._weights: dict[str, float] = {}
+        self._totals: list[dict[str, Tensor]] = []
+
+    def objective(self, loss: Loss, part: Batch) -> Tensor:
+        """This part's share of Σ weight · total / count."""
+        shares = []
+        for name, term in loss.items():
+            if name not in self._whole:
+                self._whole[name] = self._divisor(name, term.count, part)
+            self._counted[name] = self._counted.get(name, 0) + term.count
+            self._weights[name] = term.weight
+            shares.append(term.total * (term.weight / max(1, self._whole[name])))
+        self._totals.append({name: term.total.detach() for name, term in loss.items()})
+        if not shares:
+            raise RunError(f"the model's loss has no terms at step {self.step}. Give it one.")
+        return sum(shares[1:], start=shares[0])
+
+    def _divisor(self, name: str, count: int, part: Batch) -> int:
+        """The whole's count of what this term counts: by its name, or else by its number."""
+        if len(self.parts) == 1:
+            return count
+        if name in self.counts:
+            return self.counts[name]
+        for unit, counted in part.counts().items():
+            if counted == count:
+                return self.counts[unit]
+        raise RunError(
+            f"the term {name!r} counts {count} in a part of the batch that counts "
+            f"{dict(part.counts())}. Name it in the batch's counts(), or train with accumulate 1."
+        )
+
+    def checked(self) -> dict[str, tuple[float, float]]:
+        """Each term's total / count with its weight; an error where it must not be used."""
+        found = []
+        for totals, part in zip(self._totals, self.parts, strict=True):
+            values = torch.stack([total.float() for total in totals.values()]).tolist()
+            found.append(dict(zip(totals, values, strict=True)))
+            for name, value in found[-1].items():
+                if not math.isfinite(value):
+                    raise _stopped(self.step, f"the loss ({name})", [part])
+        for name, count in self._counted.items():
+            if count != self._whole[name]:
+                raise RunError(
+                    f"the term {name!r} was divided by {self._whole[name]} at step {self.step}, "
+                    f"but its parts count {count}. Name it in the batch's counts()."
+                )
+        return {
+            name: (
+                math.fsum(part.get(name, 0.0) for part in found) / max(1, count),
+                self._weights[name],
+            )
+            for name, count in self._whole.items()
+        }
+
+
+def _stopped(step: int, what: str, parts: Sequence[Batch]) -> RunError:
+    items = ", ".join(str(item) for part in parts for item in part.items)
+    return RunError(
+        f"{what} is not finite at step {step} (items {items}). The update was not made. Look at "
+        "these items, or begin in a new folder with a lower training.rate or training.clip."
+    )
+
+
+def _some(names: list[str]) -> str:
+    """The first few names.
+
+    >>> _some(["a", "b", "c", "d", "e"])
+    'a, b, c and 2 more'
+    """
+    if not names:
+        return "all parameters together"
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more

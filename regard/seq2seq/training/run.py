@@ -1,0 +1,234 @@
+"""A run in a folder: updates with checkpoints, log, validation and signals.
+
+    run.lock                      held while a process trains here
+    log.jsonl                     a line for each update and each validation; no clock in it
+    timings.jsonl                 when those lines were written
+    checkpoints/step-00000500/    the last few and the best
+
+Run again, it goes on where it was, to the bit: weights, optimiser, average, batches and log are
+those of a run never stopped, given as many threads on such a processor. Nothing is triggered by
+the clock. In a folder, only a run's own checkpoints are ever deleted.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, nullcontext
+from difflib import get_close_matches
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from regard.seq2seq.errors import ConfigError, RunError
+from regard.seq2seq.training import checkpoint, store
+from regard.seq2seq.training.checkpoint import AVERAGE, MODEL, OPTIMISER, After
+from regard.seq2seq.training.feed import Feed
+from regard.seq2seq.training.lock import Lock
+from regard.seq2seq.training.log import LOG, Log
+from regard.seq2seq.training.loop import Update, updates
+from regard.seq2seq.training.optimiser import Optimiser
+from regard.seq2seq.training.options import TrainingOptions
+from regard.seq2seq.training.outcome import Ending, Job, Outcome, Validation
+from regard.seq2seq.training.progress import Quiet, Reporter
+from regard.seq2seq.training.record import Best, Record, compare, identity
+from regard.seq2seq.training.seeds import settle
+from regard.seq2seq.training.signals import Signals
+from regard.seq2seq.training.store import Found, Store
+
+
+def run(
+    directory: Path | str,
+    job: Job,
+    options: TrainingOptions,
+    reporter: Reporter | None = None,
+    after: After = store.nothing,
+) -> Outcome:
+    """Train in a folder, or go on there, until it is done or a signal comes.
+
+    `after` is called with the name of each stage of a save: tests kill the process there.
+    """
+    directory = Path(directory)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunError(
+            f"{directory} cannot be made: {error.strerror}. Give another folder."
+        ) from error
+    heard = Quiet() if reporter is None else reporter
+    with Lock(directory), Signals() as signals, _threads(options.threads):
+        outcome: Outcome | None = None
+        try:
+            going = _Run(Store(directory, options.keep, after), job, options, heard)
+            with closing(going.begin(directory)):
+                outcome = going.on(signals)
+        finally:
+            heard.finished(outcome)
+    return outcome
+
+
+class _Run:
+    """A run that goes on: where it stands, and what is due after each update."""
+
+    def __init__(
+        self, checkpoints: Store, job: Job, options: TrainingOptions, reporter: Reporter
+    ) -> None:
+        self.job, self.options, self.reporter, self.store = job, options, reporter, checkpoints
+        self.model = job.model.to(_device(options.device))
+        self.optimiser = Optimiser(self.model, options)
+        self.feed = Feed(job.corpus, job.codec, job.plan, options.accumulate)
+        self.identity = identity(options, job.settings, job.data)
+        self.step, self.stale = 0, 0
+        self.best: Best | None = None
+        self.log: Log
+
+    def begin(self, directory: Path) -> Log:
+        """Take up the last checkpoint, or write the first; the log is open from then on."""
+        self.store.tidy()
+        found = self.store.newest()
+        if found is None:
+            if (directory / LOG).exists():
+                raise RunError(
+                    f"{directory} has a {LOG} but no checkpoint, so it is no run of ours. "
+                    "Give another folder."
+                )
+            self._save(log=0)
+            self.log = Log(directory, 0)
+            return self.log
+        notes = [*found.notes, *compare(found.record.identity, self.identity)]
+        self._take_up(found)
+        self.log = Log(directory, found.record.log)
+        if self.log.lost:
+            notes.append(f"{self.log.lost} bytes of {directory / LOG} are gone")
+        for line in notes:
+            self.reporter.noted(line)
+        return self.log
+
+    def on(self, signals: Signals) -> Outcome:
+        """Go on to the end."""
+        if self._over():
+            return self._outcome("finished before")
+        self.reporter.started(self.step, self.options.steps)
+        options = self.options
+        made = updates(
+            self.model, self.feed, self.optimiser, options.seed, self.step, options.autocast
+        )
+        for update in made:
+            better = self._advance(update)
+            over = self._over()
+            due = update.step % options.save_every == 0
+            if better or over or due or signals.received:
+                self._save(self.log.size)
+            if over:
+                return self._outcome(over)
+            if signals.received:
+                return self._outcome("interrupted", signals.received)
+        raise AssertionError("a feed never ends")
+
+    def _take_up(self, found: Found) -> None:
+        record = found.record
+        for name, tensors in self._tensors().items():
+            if name not in found.files:
+                raise RunError(f"{found.path} has no {name}. Begin in another folder.")
+            checkpoint.restore(tensors, found.files[name], str(found.path / name))
+        self.step, self.best, self.stale = record.step, record.best, record.stale
+        self.feed.epoch, self.feed.position = record.epoch, record.position
+
+    def _advance(self, update: Update) -> bool:
+        """Note an update and validate if that is due; is there a new best?"""
+        self.step = update.step
+        line = {"loss": update.loss, "terms": update.terms, "gradient": update.norm}
+        self.log.write(update.step, {**line, "rate": update.rate, "counts": update.counts})
+        self.reporter.progressed(update)
+        options = self.options
+        due = update.step % options.validate_every == 0 or update.step == options.steps
+        return due and self._validated()
+
+    def _validated(self) -> bool:
+        """Validate, with the averaged weights if there are any; is there a new best?"""
+        if self.job.validate is None:
+            return False
+        average = self.optimiser.average
+        settle(self.options.seed, "validation", self.step)
+        self.model.eval()
+        with average.standing_in() if average else nullcontext(), torch.no_grad():
+            found = self.job.validate(self.model, self.step)
+        validation = found if isinstance(found, Validation) else Validation(found)
+        better = self._better(self._watched(validation.scores))
+        line = {"validation": validation.scores, "samples": list(validation.samples)}
+        self.log.write(self.step, {**line, "best": better})
+        self.reporter.validated(self.step, validation, better)
+        return better
+
+    def _watched(self, scores: Mapping[str, float]) -> float:
+        watch = self.options.watch
+        if watch in scores:
+            return float(scores[watch])
+        near = get_close_matches(watch, scores, 1, 0.0)
+        raise ConfigError(
+            f"training.watch is {watch!r}, but the validation gives "
+            f"{', '.join(scores) or 'nothing'}. Give {near[0] if near else 'it a score'}."
+        )
+
+    def _better(self, value: float) -> bool:
+        sign = 1 if self.options.maximise else -1
+        better = self.best is None or sign * value > sign * self.best.value
+        if math.isfinite(value) and better:
+            self.best, self.stale = Best(self.step, value), 0
+            return True
+        self.stale += 1
+        return False
+
+    def _over(self) -> Ending | None:
+        if self.step >= self.options.steps:
+            return "finished"
+        patience = self.options.patience
+        return "stopped early" if patience and self.stale >= patience else None
+
+    def _save(self, log: int) -> None:
+        """Save what stands between two updates."""
+        if self.step:
+            self.log.sync()
+        record = Record(
+            self.step, self.feed.epoch, self.feed.position,
+            self.best, self.stale, log, self.identity,
+        )  # fmt: skip
+        path = self.store.save(record, self._tensors())
+        self.reporter.saved(path)
+
+    def _tensors(self) -> dict[str, Mapping[str, Tensor]]:
+        """All that a checkpoint holds, by file."""
+        tensors: dict[str, Mapping[str, Tensor]] = {
+            MODEL: store.weights(self.model),
+            OPTIMISER: self.optimiser.tensors(),
+        }
+        if self.optimiser.average is not None:
+            tensors[AVERAGE] = self.optimiser.average.tensors()
+        return tensors
+
+    def _outcome(self, ending: Ending, signal: int | None = None) -> Outcome:
+        return Outcome(ending, self.step, self.store.path(self.step), self.best, signal)
+
+
+def _device(name: str) -> torch.device:
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise ConfigError(
+            f"training.device is {name!r}, which cannot be used here ({reason}). Give cpu or auto."
+        ) from error
+    return device
+
+
+@contextmanager
+def _threads(number: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    if number:
+        torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
