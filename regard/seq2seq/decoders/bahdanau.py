@@ -1,0 +1,92 @@
+"""Context before the state: read first, then go on."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.attention.attend import Attention
+from regard.seq2seq.cells import CellName
+from regard.seq2seq.decoders.base import Carried, Readings, Stepped, Whole, source_memory
+from regard.seq2seq.decoders.stack import Stack
+from regard.seq2seq.embeddings import embedding as table
+from regard.seq2seq.hoisted import Hoisted
+from regard.seq2seq.seams import Encoded
+
+
+class Bahdanau(nn.Module):
+    """The last state reads a context, with which it becomes the next (Bahdanau 2015, A.2).
+
+    The features are tanh(W [state; context; token]), the paper's deep output with tanh for maxout.
+
+    Args:
+        vocabulary: How many tokens there are.
+        embedding: Size of a token's vector.
+        size: Size of the state, which is the query, and of the features.
+        source_size: Size of what is known of a source token.
+        attention: Any score and selection, for queries of `size` and keys of `source_size`.
+        cell: "gru" or "lstm".
+        dropout: What share of the vectors and of the features goes missing.
+    """
+
+    reads = True
+
+    def __init__(
+        self,
+        vocabulary: int,
+        embedding: int,
+        size: int,
+        source_size: int,
+        attention: Attention,
+        *,
+        cell: CellName = "gru",
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.size = size
+        self.embedding = table(vocabulary, embedding)
+        self.attention = attention
+        self.stack = Stack(cell, embedding, size, 1, dropout)
+        self.begin = self.stack.beginning(source_size)
+        self.context = nn.Linear(source_size, self.stack.gates, bias=False)
+        self.out = nn.Linear(size + source_size + embedding, size)
+        self.dropout = nn.Dropout(dropout)
+
+    def whole(self, inputs: Int[Tensor, "batch target"], encoded: Encoded) -> Whole:
+        memory = self.attention.prepare(encoded.values, encoded.values, encoded.mask)
+        vectors = self.dropout(self.embedding(inputs.mT))
+        steps, to_gates = self.stack.steps(), Hoisted(self.context)
+        states, trace = self.begin(encoded.summary), None
+        hidden, contexts, readings = [], [], []
+        for parts in self.stack.project(vectors).unbind(0):
+            reading = self.attention.read(states[0][0][:, None], memory, state=trace)
+            context, trace = reading.context[:, 0], reading.state
+            states = steps(parts + to_gates(context), states)
+            hidden.append(states[0][0])
+            contexts.append(context)
+            readings.append(reading)
+        features = self._features(torch.stack(hidden), torch.stack(contexts), vectors)
+        return Whole(features.transpose(0, 1), {"decoder": Readings(readings)})
+
+    def start(self, encoded: Encoded, width: int) -> Carried:
+        states = self.begin(encoded.summary[:, None].expand(-1, width, -1))
+        return Carried(self.stack.named(states), source=[source_memory(self.attention, encoded)])
+
+    def step(self, tokens: Int[Tensor, "sentence beam"], state: Carried) -> Stepped:
+        states, vectors = self.stack.unnamed(state.moving), self.embedding(tokens)
+        query = states[0][0][:, :, None]
+        reading = self.attention.read(query, state.source[0], state=state.traces.get("decoder"))
+        context = reading.context[:, :, 0]
+        states = self.stack.steps()(self.stack.project(vectors) + self.context(context), states)
+        after = Carried(
+            self.stack.named(states), source=state.source, traces={"decoder": reading.state}
+        )
+        features = self._features(states[0][0], context, vectors)
+        return Stepped(features, after, reading.weights[:, :, 0])
+
+    def _features(
+        self,
+        hidden: Float[Tensor, "*batch size"],
+        contexts: Float[Tensor, "*batch source_size"],
+        vectors: Float[Tensor, "*batch embedding"],
+    ) -> Float[Tensor, "*batch size"]:
+        return self.dropout(torch.tanh(self.out(torch.cat([hidden, contexts, vectors], -1))))

@@ -1,0 +1,132 @@
+"""The recurrent encoder against torch's own, sentence by sentence and packed."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from regard.attention.errors import OptionError
+from regard.seq2seq.encoders import Recurrent
+from regard.seq2seq.recurrence import Recurrence
+from tests.seq2seq.model_cases import EMBEDDING, HALF, SOURCE, SOURCES, tokens
+
+KINDS = {"gru": nn.GRU, "lstm": nn.LSTM}
+LAYERS = 2
+
+
+def torch_twin(encoder: Recurrent, cell: str, *, both: bool) -> nn.RNNBase:
+    """torch's layers with the same parameters."""
+    twin = KINDS[cell](EMBEDDING, HALF, LAYERS, bidirectional=both).double()
+    with torch.no_grad():
+        for number, layer in enumerate(encoder.layers):
+            for direction, end in enumerate(["", "_reverse"][: 1 + both]):
+                inputs, state = layer.input[direction], layer.state[direction]
+                getattr(twin, f"weight_ih_l{number}{end}").copy_(inputs.weight)
+                getattr(twin, f"bias_ih_l{number}{end}").copy_(inputs.bias)
+                getattr(twin, f"weight_hh_l{number}{end}").copy_(state.weight)
+                getattr(twin, f"bias_hh_l{number}{end}").zero_()
+    return twin
+
+
+def packed(twin: nn.RNNBase, encoder: Recurrent, source) -> tuple[Tensor, Tensor]:
+    vectors = encoder.embedding(source.ids)
+    sequence = pack_padded_sequence(vectors, source.lengths, batch_first=True, enforce_sorted=False)
+    outputs, last = twin(sequence)
+    last = last[0] if isinstance(last, tuple) else last
+    values, _ = pad_packed_sequence(outputs, batch_first=True)
+    directions = 2 if twin.bidirectional else 1
+    return values, torch.cat(list(last[-directions:]), -1)
+
+
+@pytest.mark.parametrize("both", [True, False])
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+def test_it_is_what_torch_makes_of_a_packed_batch(cell: str, both: bool) -> None:
+    encoder = Recurrent(SOURCE, EMBEDDING, HALF, cell=cell, layers=LAYERS, both_ways=both).double()
+    source = tokens(SOURCES, SOURCE)
+    twin = torch_twin(encoder, cell, both=both)
+    values, summary = packed(twin, encoder, source)
+    encoded = encoder(source)
+    torch.testing.assert_close(encoded.values, values)
+    torch.testing.assert_close(encoded.summary, summary)
+    shared = [
+        encoder.embedding.weight,
+        *(p for n, p in encoder.named_parameters() if "layers" in n),
+    ]
+    weigh = torch.randn(values.shape, dtype=values.dtype), torch.randn_like(summary)
+    ours = (encoded.values * weigh[0]).sum() + (encoded.summary * weigh[1]).sum()
+    theirs = (values * weigh[0]).sum() + (summary * weigh[1]).sum()
+    own = torch.autograd.grad(ours, shared)
+    names = [n for n, _ in twin.named_parameters() if "bias_hh" not in n]
+    other = torch.autograd.grad(
+        theirs, [encoder.embedding.weight, *(twin.get_parameter(n) for n in names)]
+    )
+    torch.testing.assert_close(own[0], other[0])
+    # In another order: sums of squares tell them apart well enough.
+    assert sorted(round(float(g.square().sum()), 8) for g in own[1:]) == pytest.approx(
+        sorted(round(float(g.square().sum()), 8) for g in other[1:])
+    )
+
+
+def test_from_the_end_is_the_other_way_round() -> None:
+    options = {"both_ways": False}
+    encoder = Recurrent(SOURCE, EMBEDDING, HALF, **options).double()
+    backward = Recurrent(SOURCE, EMBEDDING, HALF, reverse=True, **options).double()
+    backward.load_state_dict(encoder.state_dict())
+    source = tokens([5], SOURCE)
+    turned = tokens([5], SOURCE)
+    turned.ids = source.ids.flip(1)
+    torch.testing.assert_close(backward(source).values, encoder(turned).values.flip(1))
+    torch.testing.assert_close(backward(source).summary, encoder(turned).summary)
+
+
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+def test_the_way_back_of_all_steps(cell: str) -> None:
+    layer = Recurrence(cell, 2, 3, directions=2).double()
+    wide = layer.cell.gates * 3
+    parts = torch.randn(4, 2, 2, wide, dtype=torch.float64, requires_grad=True)
+    state = [
+        torch.randn(2, 2, 3, dtype=torch.float64, requires_grad=True)
+        for _ in range(layer.cell.parts)
+    ]
+    weights = [linear.weight for linear in layer.state]
+
+    def run(parts: Tensor, *rest: Tensor) -> tuple[Tensor, ...]:
+        outputs, last = layer.whole(parts, rest[: len(state)])
+        return outputs, *last
+
+    assert torch.autograd.gradcheck(run, (parts, *state, *weights))
+
+
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+def test_steps_equal_the_whole_and_so_do_their_gradients(cell: str) -> None:
+    layer = Recurrence(cell, 2, 3).double()
+    parts = torch.randn(4, 1, 5, layer.cell.gates * 3, dtype=torch.float64)
+    zeros = tuple(torch.zeros(1, 5, 3, dtype=torch.float64) for _ in range(layer.cell.parts))
+    outputs, last = layer.whole(parts, zeros)
+    steps, state, found = layer.steps(), zeros, []
+    for own in parts.unbind(0):
+        state = steps(own, state)
+        found.append(state[0])
+    torch.testing.assert_close(torch.stack(found), outputs)
+    torch.testing.assert_close(state, last)
+    weigh, weight = torch.randn_like(outputs), layer.state[0].weight
+    one = torch.autograd.grad((outputs * weigh).sum(), weight)
+    graph = (torch.stack(found) * weigh).sum()
+    for keep in (True, False):  # what steps owe is paid once in each way back
+        torch.testing.assert_close(torch.autograd.grad(graph, weight, retain_graph=keep), one)
+
+
+@torch.no_grad()
+def test_nothing_to_read_is_nothing_known() -> None:
+    source = tokens([0, 3], SOURCE)
+    encoded = Recurrent(SOURCE, EMBEDDING, HALF)(source)
+    assert not bool(encoded.values[0].any())
+    assert not bool(encoded.summary[0].any())
+    empty = Recurrent(SOURCE, EMBEDDING, HALF)(type(source)(source.ids[:, :0], source.lengths * 0))
+    assert empty.values.shape == (2, 0, 2 * HALF)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_an_unknown_cell_is_named() -> None:
+    with pytest.raises(OptionError, match=r"'mlp'. Choose \"gru\" or \"lstm\""):
+        Recurrence("mlp", 2, 3)

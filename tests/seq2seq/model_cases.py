@@ -1,0 +1,174 @@
+"""Every kind of model at a small size, and batches for them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from regard import Attention, scores, selection
+from regard.seq2seq import decoders, encoders
+from regard.seq2seq.copying import Copying
+from regard.seq2seq.examples import BEGIN, END, PAD, Pairs, Tokens
+from regard.seq2seq.model import EncoderDecoder
+from regard.seq2seq.readout import Readout
+
+SOURCE, TARGET = 13, 11
+EMBEDDING, SIZE, HALF = 5, 7, 3
+WHOLE = 2 * HALF
+HEADS, HEAD, INNER = 2, 5, 17
+WIDE = HEADS * HEAD
+SOURCES, TARGETS = [5, 3, 7], [4, 6, 2]
+"""Lengths of the sentences; those of targets without `BEGIN` and `END`."""
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    encoder: Callable[[], nn.Module]
+    decoder: Callable[[], nn.Module]
+
+    def build(self, *, copying: bool = False, dtype: torch.dtype = torch.float64, **options: float):
+        torch.manual_seed(3)
+        decoder = self.decoder()
+        readout = Readout(decoder.size, TARGET)
+        readout = Copying(readout) if copying else readout
+        return EncoderDecoder(self.encoder(), decoder, readout, **options).to(dtype).eval()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def recurrent(**options: object) -> Callable[[], nn.Module]:
+    return lambda: encoders.Recurrent(SOURCE, EMBEDDING, HALF, **options)
+
+
+def transformer(make: Callable[[], Attention] = Attention, norm: str = "pre") -> nn.Module:
+    options = {"layers": 2, "heads": HEADS, "inner": INNER, "norm": norm}
+    return encoders.Transformer(SOURCE, WIDE, make, **options)
+
+
+def additive() -> scores.Score:
+    return scores.Additive(SIZE, WHOLE, 19)
+
+
+def bahdanau(score: Callable[[], scores.Score] = additive, select=selection.Softmax, **options):
+    def make() -> nn.Module:
+        attention = Attention(score(), select())
+        return decoders.Bahdanau(TARGET, EMBEDDING, SIZE, WHOLE, attention, **options)
+
+    return make
+
+
+def luong(score: Callable[[], scores.Score], select=selection.Softmax, **options):
+    def make() -> nn.Module:
+        attention = Attention(score(), select())
+        return decoders.Luong(TARGET, EMBEDDING, SIZE, WHOLE, attention, **options)
+
+    return make
+
+
+def general() -> scores.Score:
+    return scores.Bilinear(SIZE, WHOLE)
+
+
+def covered() -> scores.Score:
+    return scores.Coverage(additive(), fertility=2.0, key_size=WHOLE)
+
+
+def aware() -> scores.Score:
+    return scores.LocationAware(SIZE, WHOLE, 19, filters=2, kernel_size=3)
+
+
+def nearby() -> selection.Selection:
+    return selection.LocalPredictive(SIZE, 2)
+
+
+def transforming(make: Callable[[], Attention] = Attention, norm: str = "pre", source: int = WIDE):
+    options = {"layers": 2, "heads": HEADS, "inner": INNER, "norm": norm}
+    return lambda: decoders.Transformer(TARGET, WIDE, source, make, **options)
+
+
+def plain(**options: object) -> Callable[[], nn.Module]:
+    return lambda: decoders.Plain(TARGET, EMBEDDING, SIZE, WHOLE, **options)
+
+
+def by_additive() -> Attention:
+    return Attention(scores.Additive(HEAD, HEAD, 3))
+
+
+def by_coverage() -> Attention:
+    inner = scores.Additive(HEAD, HEAD, 3)
+    return Attention(scores.Coverage(inner, fertility=2.0, key_size=HEAD))
+
+
+def by_step() -> Attention:
+    return Attention(scores.ScaledDot(), selection.LocalMonotonic(2))
+
+
+BOTH = recurrent()
+CASES = [
+    Case("plain gru", BOTH, plain(cell="gru")),
+    Case(
+        "plain lstm", recurrent(cell="lstm", reverse=True, layers=2), plain(cell="lstm", layers=2)
+    ),
+    Case("bahdanau", BOTH, bahdanau()),
+    Case("bahdanau lstm", BOTH, bahdanau(cell="lstm")),
+    Case("bahdanau coverage", BOTH, bahdanau(covered)),
+    Case("bahdanau location", BOTH, bahdanau(aware)),
+    Case("bahdanau local", BOTH, bahdanau(select=lambda: selection.LocalMonotonic(1))),
+    Case("luong fed", BOTH, luong(general, layers=2)),
+    Case("luong gru local", BOTH, luong(general, nearby, cell="gru")),
+    Case("luong at once", BOTH, luong(general, feeding=False)),
+    Case("luong at once coverage", BOTH, luong(covered, layers=2, feeding=False)),
+    Case("transformer", transformer, transforming()),
+    Case("transformer post", lambda: transformer(norm="post"), transforming(norm="post")),
+    Case("transformer additive", BOTH, transforming(by_additive, source=WHOLE)),
+    Case("transformer coverage", BOTH, transforming(by_coverage, source=WHOLE)),
+    Case("transformer local", BOTH, transforming(by_step, source=WHOLE)),
+]
+READING = [case for case in CASES if not case.name.startswith("plain")]
+ADDING_UP = [case for case in READING if "local" not in case.name]
+"""Those whose weights sum to 1."""
+
+
+def tokens(lengths: list[int], vocabulary: int, *, framed: bool = False, seed: int = 0) -> Tokens:
+    """Random sentences, padded; framed ones with `BEGIN` and `END` besides."""
+    drawn = torch.Generator().manual_seed(seed)
+    rows = []
+    for length in lengths:
+        row = torch.randint(4, vocabulary, (length,), generator=drawn).tolist()
+        rows.append([BEGIN, *row, END] if framed else row)
+    width = max(map(len, rows))
+    padded = [row + [PAD] * (width - len(row)) for row in rows]
+    return Tokens(torch.tensor(padded), torch.tensor([len(row) for row in rows]))
+
+
+def batch(sources: list[int] = SOURCES, targets: list[int] = TARGETS, *, copies: int = 0) -> Pairs:
+    """Random pairs; with copies, so many words past the vocabulary."""
+    source = tokens(sources, SOURCE)
+    pairs = Pairs(range(len(sources)), source, tokens(targets, TARGET, framed=True, seed=1))
+    if copies:
+        pairs.copies = source.ids % (TARGET + copies)
+        pairs.extra = copies
+    return pairs
+
+
+def chosen(pairs: Pairs, order: list[int], *, more: int = 0) -> Pairs:
+    """Some sentences of a batch, with more padding after them, of ids that mean something."""
+
+    def some(side: Tokens) -> Tokens:
+        lengths = side.lengths[order]
+        ids = side.ids[order][:, : int(lengths.max())]
+        junk = torch.full((len(order), more), 5)
+        ids = torch.cat([ids, junk], 1)
+        ids = torch.where(torch.arange(ids.shape[1]) < lengths[:, None], ids, 6)
+        return Tokens(ids, lengths)
+
+    return Pairs([pairs.items[number] for number in order], some(pairs.source), some(pairs.target))
+
+
+def total(model: EncoderDecoder, pairs: Pairs) -> Tensor:
+    """The objective."""
+    terms = model.loss(pairs).values()
+    return sum(term.weight * term.total / term.count for term in terms)
