@@ -7,10 +7,15 @@ from typing import Annotated
 
 import typer
 
+from regard.cli.check import check
+from regard.cli.demo import demo
+from regard.cli.evaluate import evaluate
 from regard.cli.frame import framed, speak_utf8
 from regard.cli.init import init
+from regard.cli.predict import predict
+from regard.cli.train import train
 
-BEFORE = "Before training"
+FIRST, BEFORE, AFTER = "To begin with", "Before training", "After it"
 
 app = typer.Typer(
     add_completion=False,
@@ -18,7 +23,12 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Each verb has its own help: regard init --help",
 )
+app.command(rich_help_panel=FIRST)(demo)
+app.command(rich_help_panel=BEFORE)(check)
 app.command(rich_help_panel=BEFORE)(init)
+app.command(rich_help_panel="Training")(train)
+app.command(rich_help_panel=AFTER)(predict)
+app.command(rich_help_panel=AFTER)(evaluate)
 
 
 def _version(asked: bool) -> bool:

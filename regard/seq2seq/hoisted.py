@@ -11,6 +11,8 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
+from regard.attention.kernels.autocast import off
+
 Owed = list[tuple[Tensor, Tensor]]
 """What went into each step's product, with the gradient that came back to it."""
 
@@ -36,6 +38,7 @@ class Hoisted:
         """One step's product."""
         if not self.learns:
             return self.linear(inputs)
+        inputs = inputs.to(self.weight.dtype)  # under autocast, too
         product: Tensor = _Product.apply(inputs, self.weight, self.owed)  # type: ignore[no-untyped-call]
         return product if self.linear.bias is None else product + self.linear.bias
 
@@ -45,7 +48,8 @@ class _Product(torch.autograd.Function):
     def forward(ctx: Any, inputs: Tensor, weight: Tensor, owed: Owed) -> Tensor:
         ctx.save_for_backward(inputs, weight)
         ctx.owed = owed
-        return functional.linear(inputs, weight)
+        with off(inputs.device.type):
+            return functional.linear(inputs, weight)
 
     @staticmethod
     @once_differentiable

@@ -8,6 +8,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from regard.attention.kernels.autocast import off
+
 CHUNK = 1 << 21
 """About so many scores at a time, where they are multiplied with a weight."""
 
@@ -26,7 +28,9 @@ def told(
 
     With smoothing ε, a target is 1 − ε itself and ε all tokens alike (Szegedy 2016, section 7).
     """
-    found: tuple[Tensor, Tensor] = _Told.apply(features, weight, bias, targets, smoothing)  # type: ignore[no-untyped-call]
+    with off(features.device.type):
+        features = features.to(weight.dtype)
+        found: tuple[Tensor, Tensor] = _Told.apply(features, weight, bias, targets, smoothing)  # type: ignore[no-untyped-call]
     return found
 
 

@@ -14,10 +14,10 @@ from regard.attention.selection import Hard
 from regard.seq2seq.decoders import Attentive, Carried, Decoder, Whole
 from regard.seq2seq.encoders import Encoder
 from regard.seq2seq.errors import DataError
-from regard.seq2seq.examples import UNKNOWN, Pairs
+from regard.seq2seq.examples import UNKNOWN, Batch, Pairs
 from regard.seq2seq.losses import guided, repeated
 from regard.seq2seq.readout import Aside, Reader
-from regard.seq2seq.seams import Loss, Step, Term
+from regard.seq2seq.seams import Loss, State, Step, Term
 
 
 @dataclass(slots=True)
@@ -45,7 +45,8 @@ class EncoderDecoder(nn.Module):
         encoder: Sources to what is known of them.
         decoder: That and targets to features.
         readout: Features to tokens.
-        smoothing: What share of a target goes to all tokens alike.
+        smoothing: What share of a target goes to all tokens alike in training; otherwise none
+            does, so that the loss is the logarithm of the perplexity.
         coverage: How much it counts to read something twice (See 2017).
         links: How much given alignments count (Chen 2016).
         reinforce: How much the draws of `selection.Hard` learn from what came of them.
@@ -75,15 +76,17 @@ class EncoderDecoder(nn.Module):
                 "copied, covered or linked. Choose a decoder with attention, or leave these out."
             )
 
-    def loss(self, batch: Pairs) -> Loss:
+    def loss(self, batch: Batch) -> Loss:
         """By name: "tokens" always; the others where there is something to them."""
+        assert isinstance(batch, Pairs)
         inputs, targets, real = self._target(batch)
         whole = self.decoder.whole(inputs, self.encoder(batch.source))
         aside = self._aside(batch, whole, real)
         if aside is None:
             targets = self._known(targets)
         features, count = whole.features[real], batch.counts()["tokens"]
-        total, log_probs = self.readout.loss(features, targets[real], self.smoothing, aside)
+        smoothing = self.smoothing if self.training else 0.0
+        total, log_probs = self.readout.loss(features, targets[real], smoothing, aside)
         terms = {"tokens": Term(total, count)}
         if self.coverage:
             terms["coverage"] = Term(repeated(_weights(whole), real), count, self.coverage)
@@ -94,15 +97,17 @@ class EncoderDecoder(nn.Module):
             terms |= self._drawn(self.baseline, whole, real, log_probs)
         return terms
 
-    def start(self, batch: Pairs, width: int) -> Progress:
+    def start(self, batch: Batch, width: int) -> Progress:
         """Before the first token."""
+        assert isinstance(batch, Pairs)
         state = self.decoder.start(self.encoder(batch.source), width)
         if not self.readout.copies:
             return Progress(state)
         return Progress(state, _copies(batch)[:, None], batch.extra)
 
-    def step(self, tokens: Int[Tensor, "sentence beam"], state: Progress) -> Step:
+    def step(self, tokens: Int[Tensor, "sentence beam"], state: State) -> Step:
         """One more token of each beam, `BEGIN` at first."""
+        assert isinstance(state, Progress)
         stepped = self.decoder.step(self._known(tokens), state.decoder)
         aside = None
         if state.copies is not None and stepped.weights is not None:
@@ -111,11 +116,12 @@ class EncoderDecoder(nn.Module):
         return Step(log_probs, Progress(stepped.state, state.copies, state.extra), stepped.weights)
 
     @torch.no_grad()
-    def read(self, batch: Pairs) -> Mapping[str, Float[Tensor, "batch target source"]]:
+    def read(self, batch: Batch) -> Mapping[str, Float[Tensor, "batch target source"]]:
         """By name: "decoder", as the steps show it, and "decoder.3/head.1" where there are heads.
 
         Rows of padding are 0.
         """
+        assert isinstance(batch, Pairs)
         inputs, _, real = self._target(batch)
         whole = self.decoder.whole(inputs, self.encoder(batch.source))
         if not whole.readings:

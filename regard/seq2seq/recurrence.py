@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from regard.attention.kernels.autocast import off
 from regard.seq2seq.cells import Cell, CellName, State, cell_named, one_step
 from regard.seq2seq.hoisted import Hoisted
 from regard.seq2seq.layers import Layers
@@ -51,6 +52,7 @@ class Recurrence(nn.Module):
         """All steps: what is seen of each state, and the last one."""
         weights = [linear.weight for linear in self.state]
         weight = weights[0][None] if self.directions == 1 else torch.stack(weights)
+        parts, state = parts.to(weight.dtype), tuple(part.to(weight.dtype) for part in state)
         outputs, *last = _Whole.apply(self.cell, parts, weight, *state)  # type: ignore[no-untyped-call]
         return outputs, tuple(last)
 
@@ -76,7 +78,9 @@ class Steps:
 
     def __call__(self, parts: Float[Tensor, "*batch gates"], state: State) -> State:
         """The next state."""
-        return one_step(self.cell, parts, self.gates(state[0]), state)
+        gates = self.gates(state[0])
+        state = tuple(part.to(gates.dtype) for part in state)
+        return one_step(self.cell, parts.to(gates.dtype), gates, state)
 
 
 class _Whole(torch.autograd.Function):
@@ -88,7 +92,9 @@ class _Whole(torch.autograd.Function):
         ctx.set_materialize_grads(False)
         learns, turned, outputs = any(ctx.needs_input_grad), weight.mT, []
         for inputs in parts.unbind(0):
-            state, saved = cell.forward(inputs, torch.bmm(state[0], turned), state)
+            with off(parts.device.type):
+                gates = torch.bmm(state[0], turned)
+            state, saved = cell.forward(inputs, gates, state)
             outputs.append(state[0])
             if learns:
                 ctx.states.append(state)

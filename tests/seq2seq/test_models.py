@@ -174,9 +174,21 @@ def test_every_parameter_learns(case: Case, copying: bool) -> None:
         assert bool(parameter.grad.any()), name
 
 
+@torch.no_grad()
+def test_without_training_a_target_is_itself() -> None:
+    plain, smooth = (CASES[2].build(smoothing=share) for share in (0.0, 0.1))
+    pairs = batch()
+    log_probs = log_probs_whole(plain, pairs).gather(-1, pairs.target.ids[:, 1:, None])[..., 0]
+    for model in (plain, smooth):
+        term = model.loss(pairs)["tokens"]
+        torch.testing.assert_close(term.total, -log_probs[real(pairs)].sum(), **EXACT)
+        assert term.count == int(real(pairs).sum())
+    assert not torch.allclose(smooth.train().loss(pairs)["tokens"].total, term.total)
+
+
 @every_case
 def test_the_gradient_is_that_of_the_loss(case: Case) -> None:
-    model, pairs = case.build(smoothing=0.1), batch([3, 2], [2, 1])
+    model, pairs = case.build(smoothing=0.1).train(), batch([3, 2], [2, 1])
     parameters = list(model.parameters())
     drawn = torch.Generator().manual_seed(7)
     along = [torch.randn(p.shape, generator=drawn, dtype=p.dtype) for p in parameters]
@@ -189,3 +201,30 @@ def test_the_gradient_is_that_of_the_loss(case: Case) -> None:
                 parameter.add_(direction, alpha=step)
             ends.append(total(model, pairs))
     torch.testing.assert_close((ends[0] - ends[1]) / 2e-6, expected, rtol=1e-5, atol=1e-6)
+
+
+@some_cases
+def test_autocast_changes_little(case: Case) -> None:
+    model, pairs = case.build(dtype=torch.float32, smoothing=0.1), batch()
+    plain = total(model, pairs)
+    with torch.autocast("cpu", torch.bfloat16):
+        narrow = total(model, pairs)
+        with torch.no_grad():
+            stepped(model, pairs)
+    torch.testing.assert_close(narrow, plain, rtol=2e-2, atol=0)
+    narrow.backward()
+    assert all(p.grad.dtype == torch.float32 for p in model.parameters())
+
+
+@every_case
+def test_an_empty_source_breaks_nothing(case: Case) -> None:
+    model, pairs = case.build().train(), batch([0, 3], [2, 1])
+    total(model, pairs).backward()
+    assert all(bool(p.grad.isfinite().all()) for p in model.parameters())
+    with torch.no_grad():
+        found, _ = stepped(model.eval(), pairs)
+        nothing = chosen(pairs, [0])
+        alone, _ = stepped(model, nothing)
+    assert nothing.source.ids.shape == (1, 0)
+    length = alone.shape[2]
+    torch.testing.assert_close(found[:1, :, :length], alone, **EXACT)

@@ -75,11 +75,16 @@ class PairCodec:
         return batch
 
     def decode(self, tokens: Sequence[int], item: Pair) -> str:
+        return self.target_text.join(self.target_tokens(tokens, item))
+
+    def source_tokens(self, item: Pair) -> list[str]:
+        """As many as a model reads; the end's is empty."""
+        return [*self.source_text.encode(item.source).pieces, ""]
+
+    def target_tokens(self, tokens: Sequence[int], item: Pair) -> list[str]:
+        """As many as are given."""
         past = self.copying and any(token >= len(self.target_text) for token in tokens)
         own = list(self._own(self.source_text.encode(item.source))) if past else []
-        return self.target_text.join(self._said(tokens, own, item))
-
-    def _said(self, tokens: Sequence[int], own: list[str], item: Pair) -> list[str]:
         try:
             return self.target_text.said(tokens, own)
         except IndexError:

@@ -1,0 +1,19 @@
+"""`regard demo`: see attention work, in a few minutes and from nothing."""
+
+from typing import Annotated
+
+import typer
+
+Out = Annotated[str, typer.Option("--out", metavar="FOLDER", help="Where everything is kept.")]
+Steps = Annotated[int, typer.Option("--steps", min=1, help="How many updates to learn for.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Everything random follows from it.")]
+
+
+def demo(out: Out = "runs/demo", steps: Steps = 700, seed: Seed = 1) -> int:
+    """Learn to read dates in forty languages, and show what was looked at.
+
+    regard demo
+    """
+    from regard.tasks.demo import show  # noqa: PLC0415  # torch: help need not wait
+
+    return show(out, steps, seed)

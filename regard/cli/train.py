@@ -1,0 +1,54 @@
+"""`regard train`: learn in a folder; the same again goes on."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from regard.cli.configured import Config, Data, Settings, Task, Valid, configured
+
+Out = Annotated[str, typer.Option("--out", metavar="FOLDER", help="Where the run is kept.")]
+OnBadInput = Annotated[
+    str | None,
+    typer.Option(
+        "--on-bad-input", metavar="error|skip", help="What to do with lines that cannot be used."
+    ),
+]
+Device = Annotated[
+    str | None, typer.Option("--device", metavar="NAME", help="auto, cpu, cuda, cuda:1, mps.")
+]
+Threads = Annotated[
+    int | None, typer.Option("--threads", metavar="NUMBER", help="How many threads compute.")
+]
+
+
+def train(
+    task: Task,
+    out: Out,
+    data: Data = None,
+    valid: Valid = None,
+    config: Config = None,
+    settings: Settings = None,
+    on_bad_input: OnBadInput = None,
+    device: Device = None,
+    threads: Threads = None,
+) -> int:
+    """Learn from pairs. Run again, it goes on where it was.
+
+    regard train translate --data pairs.tsv --out runs/first
+    """
+    short = (("data.on_bad_input", on_bad_input), ("training.device", device))
+    said = [f'{key}="{value}"' for key, value in short if value is not None]
+    said += [] if threads is None else [f"training.threads={threads}"]
+    whole = configured(
+        task, path=config, data=data, valid=valid, settings=[*(settings or ()), *said]
+    )
+    from regard.seq2seq.training import reporter  # noqa: PLC0415  # torch: help need not wait
+    from regard.tasks import translate  # noqa: PLC0415
+    from regard.tasks.config.translate import Translate  # noqa: PLC0415
+
+    assert isinstance(whole, Translate)
+    outcome = translate.train(out, whole, reporter(sys.stderr))
+    if outcome.code == 0:
+        typer.echo(f"Ask it: regard predict {out} input.txt", err=True)
+    return outcome.code

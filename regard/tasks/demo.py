@@ -1,0 +1,89 @@
+"""The demo: dates in forty languages to ISO dates, with what the model looked at."""
+
+from pathlib import Path
+
+from rich.console import Console
+
+from regard.seq2seq.errors import ConfigError
+from regard.seq2seq.seams import Answer
+from regard.seq2seq.training import reporter
+from regard.tasks.config import Layer, load
+from regard.tasks.config.translate import Translate
+from regard.tasks.dates import LANGUAGES, Example, draw, held_out, write
+from regard.tasks.drawing import as_blocks, save_picture
+from regard.tasks.translate import Translator, train
+
+TRAIN, VALID, TEST = 40_000, 1_000, 1_000
+SHOWN = ("de", "ru", "el")
+"""Languages to look at: their letters are in every font, and one column wide."""
+
+SETTINGS = {
+    "text": {"kind": "characters"},
+    "model": {
+        "kind": "bahdanau", "embedding": 64, "encoder_size": 64, "state_size": 128, "dropout": 0.0,
+        "score": {"kind": "additive", "hidden_size": 64},
+    },
+    "training": {
+        "batch": {"kind": "sentences", "size": 128}, "rate": 3e-3, "warmup": 100, "smoothing": 0.0,
+        "ema": 0.99, "validate_every": 200, "save_every": 200,
+    },
+    "decoding": {"beam": 1},
+}  # fmt: skip
+"""Small enough to learn in a minute."""
+
+
+def show(out: str, steps: int, seed: int) -> int:
+    """Learn, answer, draw, and say what to type next; the code to leave with."""
+    folder, console = Path(out), Console(highlight=False)
+    console.print(f"Writing {TRAIN:,} dates in {len(LANGUAGES)} languages to {folder / 'data'} …")
+    paths = write(folder / "data", TRAIN, VALID, TEST, seed)
+    files = {"train": [str(paths["train"])], "valid": [str(paths["valid"])]}
+    chosen = {"data": files, "training": {"steps": steps, "seed": seed}}
+    config = load(Translate, said=[Layer("the demo", SETTINGS), Layer("the demo", chosen)])
+    outcome = train(folder / "run", config, reporter())
+    if outcome.code:
+        return outcome.code
+    translator = Translator.load(folder / "run")
+    unseen = draw(TEST, seed, "test")
+    answers = translator.predict([example.source for example in unseen])
+    _show_some(console, unseen, answers)
+    picture = _draw(folder / "attention.png", unseen, answers)
+    right = sum(a.text == e.target for a, e in zip(answers, unseen, strict=True))
+    console.print(f"\n[bold]{100 * right / TEST:.1f} % exact[/] over {TEST:,} unseen dates.")
+    _show_untaught(console, translator, seed)
+    console.print(f"\n{picture}\nNext: echo '3 May 1979' | regard predict {folder / 'run'}")
+    return 0
+
+
+def _show_some(console: Console, examples: list[Example], answers: list[Answer]) -> None:
+    console.print("\nUnseen dates, and where the model looked for each character of its answer:")
+    for example, answer in _chosen(examples, answers):
+        console.print(f"\n{LANGUAGES[example.language].name}", style="bold")
+        console.print(as_blocks(answer), markup=False)
+
+
+def _show_untaught(console: Console, translator: Translator, seed: int) -> None:
+    untaught = held_out(2, seed)
+    console.print("What it was never taught, as it comes:")
+    for example, answer in zip(
+        untaught, translator.predict([e.source for e in untaught]), strict=True
+    ):
+        said = "right" if answer.text == example.target else f"it is {example.target}"
+        console.print(f"  {example.source} → {answer.text} ({example.form}; {said})", markup=False)
+
+
+def _draw(path: Path, examples: list[Example], answers: list[Answer]) -> str:
+    titles = [LANGUAGES[example.language].name for example, _ in _chosen(examples, answers)]
+    try:
+        save_picture(path, [answer for _, answer in _chosen(examples, answers)], titles)
+    except ConfigError as error:  # the demo goes on without a picture
+        return str(error)
+    return f"The picture of these is {path}"
+
+
+def _chosen(examples: list[Example], answers: list[Answer]) -> list[tuple[Example, Answer]]:
+    """The first example of each language to look at."""
+    first: dict[str, tuple[Example, Answer]] = {}
+    for example, answer in zip(examples, answers, strict=True):
+        first.setdefault(example.language, (example, answer))
+    return [first[language] for language in SHOWN if language in first]

@@ -1,0 +1,51 @@
+"""How the two sides of a run become tokens: built once, kept in its folder."""
+
+import os
+from pathlib import Path
+
+from regard.seq2seq.data import PairCodec, Text, build_texts, load_text
+from regard.seq2seq.errors import RunError
+from regard.tasks.config.text import Bpe, Characters, Words
+from regard.tasks.config.translate import Translate
+from regard.tasks.translate.examples import Examples
+
+SOURCE, TARGET = "source.json", "target.json"
+
+
+def settled_texts(directory: Path, config: Translate, examples: Examples) -> tuple[Text, Text]:
+    """Those of the folder or, in a new one, those that its examples need."""
+    if (directory / TARGET).exists():
+        return kept_texts(directory)
+    source, target = _built(config.text, examples)
+    for text, name in ((source, SOURCE), (target, TARGET)):
+        part = directory / f".{name}.part"
+        text.save(part)
+        os.replace(part, directory / name)
+    return source, target
+
+
+def kept_texts(directory: Path) -> tuple[Text, Text]:
+    """Those of a run's folder; one object if they are the same."""
+    for name in (SOURCE, TARGET):
+        if not (directory / name).exists():
+            raise RunError(f"{directory} has no {name}, so it is no run. Give the folder of one.")
+    source, target = load_text(directory / SOURCE), load_text(directory / TARGET)
+    return source, source if source.fingerprint() == target.fingerprint() else target
+
+
+def codec_of(config: Translate, texts: tuple[Text, Text]) -> PairCodec:
+    """Pairs to batches, as the model needs them."""
+    return PairCodec(*texts, copying=getattr(config.model, "copying", False))
+
+
+def _built(config: Characters | Words | Bpe, examples: Examples) -> tuple[Text, Text]:
+    sources, targets = examples.sources(), examples.targets()
+    match config:
+        case Characters():
+            return build_texts(sources, targets, kind="characters")
+        case Words():
+            return build_texts(sources, targets, kind="words", size=config.size)
+        case Bpe():
+            return build_texts(
+                sources, targets, kind="subwords", size=config.size, joint=config.joint
+            )
