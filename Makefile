@@ -3,12 +3,15 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: help demo test test-slow check fix bench clean
+.PHONY: help demo tour test test-slow check fix bench clean
 
 help:  ## list these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-demo: $(READY)  ## a tour of the library: a weather map and a memory, drawn to PNG
+demo: $(READY)  ## learn to read dates in forty languages, and see where the model looks
+	$(BIN)/regard demo
+
+tour: $(READY)  ## a tour of the library: a weather map and a memory, drawn to PNG
 	$(BIN)/python docs/tour.py
 
 test: $(READY)  ## everything that must hold, in a few minutes

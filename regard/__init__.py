@@ -17,16 +17,18 @@ if TYPE_CHECKING:
     from regard.attention.memory import Memory
     from regard.attention.reading import Reading
     from regard.attention.state import State
+    from regard.tasks.runs import load
 
 _HOMES = {
-    "Attention": "attend",
-    "Memory": "memory",
-    "MultiHead": "heads",
-    "Reading": "reading",
-    "State": "state",
-    "attend": "attend",
+    "Attention": "regard.attention.attend",
+    "Memory": "regard.attention.memory",
+    "MultiHead": "regard.attention.heads",
+    "Reading": "regard.attention.reading",
+    "State": "regard.attention.state",
+    "attend": "regard.attention.attend",
+    "load": "regard.tasks.runs",
 }
-"""In which module a name is; the others are modules themselves."""
+"""In which module a name is; the others are modules of regard.attention themselves."""
 
 __all__ = [
     "Attention",
@@ -37,6 +39,7 @@ __all__ = [
     "attend",
     "errors",
     "kernels",
+    "load",
     "masks",
     "scores",
     "selection",
@@ -46,7 +49,7 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = importlib.import_module(f"regard.attention.{_HOMES.get(name, name)}")
+    home = importlib.import_module(_HOMES.get(name, f"regard.attention.{name}"))
     found = getattr(home, name) if name in _HOMES else home
     globals()[name] = found
     return found

@@ -9,7 +9,7 @@ import regard
 from regard import kernels, masks, scores, selection
 
 PROMISED = {
-    regard: "Attention Memory MultiHead attend masks scores selection",
+    regard: "Attention Memory MultiHead attend load masks scores selection",
     scores: "Additive Bilinear Cosine Coverage Dot Gaussian InverseDistance Location LocationAware "
     "ScaledDot",
     selection: "Entmax Hard LocalMonotonic LocalPredictive Monotonic Softmax Sparsemax TopK",

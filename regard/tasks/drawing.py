@@ -53,6 +53,7 @@ def save_picture(path: Path, answers: Sequence[Answer], titles: Sequence[str]) -
         axis.set_yticks(range(len(answer.target)), answer.target)
         axis.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
         axis.set_title(title, loc="left")
+        axis.set_anchor("W")
     figure.colorbar(shown, ax=list(axes), label="how much of it was read", shrink=0.6)
     figure.savefig(path, dpi=150)
 

@@ -1,0 +1,39 @@
+"""A task that a tiny model learns in seconds: numbers in words to digits."""
+
+from pathlib import Path
+
+from regard.tasks.config import Layer, load
+from regard.tasks.config.translate import Translate
+
+DIGITS = dict(zip(["zero", "one", "two", "three", "four"], "01234", strict=True))
+SETTINGS = {
+    "text": {"kind": "words"},
+    "model": {
+        "kind": "bahdanau", "embedding": 13, "encoder_size": 11, "state_size": 17, "dropout": 0.1,
+        "score": {"kind": "additive", "hidden_size": 7},
+    },
+    "training": {
+        "steps": 12, "batch": {"kind": "sentences", "size": 16}, "rate": 0.02, "warmup": 3,
+        "save_every": 5, "validate_every": 6, "ema": 0.9, "threads": 1, "device": "cpu",
+    },
+}  # fmt: skip
+
+
+def write_pairs(path: Path, count: int = 120) -> Path:
+    """Pairs of three numbers, all different."""
+    words = list(DIGITS)
+    lines = []
+    for number in range(count):
+        chosen = [words[number % 5], words[number // 5 % 5], words[number // 25 % 5]]
+        lines.append(f"{' '.join(chosen)}\t{' '.join(DIGITS[word] for word in chosen)}\n")
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+def configured(pairs: Path, **changes: object) -> Translate:
+    """The small model on these pairs."""
+    given: dict[str, dict[str, object]] = {"data": {"train": [str(pairs)], "valid_share": 0.2}}
+    for key, value in changes.items():
+        table, _, name = key.partition("__")
+        given.setdefault(table, {})[name] = value
+    return load(Translate, said=[Layer("the test", SETTINGS), Layer("the test", given)])
