@@ -8,12 +8,13 @@ setup(
     ext_modules=[
         Extension(
             "regard.attention.kernels._native",
-            ["regard/attention/kernels/additive.c", "regard/attention/kernels/step.c"],
+            ["regard/attention/kernels/additive.c", "regard/attention/kernels/step.c",
+             "regard/attention/kernels/threads.c"],
             extra_compile_args=[
                 "-O3", "-std=c11", "-pthread", "-fopenmp-simd",
                 "-ffp-contract=fast", "-fno-math-errno",
             ],
-            extra_link_args=["-pthread"],
+            extra_link_args=["-pthread", "-ldl"],
             optional=True,
         )
     ]

@@ -17,7 +17,6 @@
  */
 
 #include <math.h>
-#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -293,7 +292,7 @@ typedef struct {
     float *df, *dv; /* its own, or NULL */
 } Job;
 
-static void *work(void *given) {
+static void work(void *given) {
     Job *job = given;
     const Part *w = &job->whole;
     for (long at = job->from; at < job->to;) {
@@ -316,21 +315,6 @@ static void *work(void *given) {
         }
         job->kernel(&part);
         at = end;
-    }
-    return NULL;
-}
-
-static void run(Job *jobs, int count) {
-    pthread_t threads[MOST_THREADS];
-    int started[MOST_THREADS] = {0};
-    for (int t = 1; t < count; t++)
-        started[t] = pthread_create(&threads[t], NULL, work, &jobs[t]) == 0;
-    work(&jobs[0]);
-    for (int t = 1; t < count; t++) {
-        if (started[t])
-            pthread_join(threads[t], NULL);
-        else
-            work(&jobs[t]);
     }
 }
 
@@ -370,16 +354,15 @@ static float exponentials_any(const float *x, float *to, long rows, long size, l
     return nans ? NAN : largest;
 }
 
-static void *exponentiate(void *given) {
+static void exponentiate(void *given) {
     Rows *r = given;
 #ifdef X86
     if (r->level >= 2) {
         r->largest = exponentials_avx512(r->x, r->to, r->rows, r->size, r->width);
-        return NULL;
+        return;
     }
 #endif
     r->largest = exponentials_any(r->x, r->to, r->rows, r->size, r->width);
-    return NULL;
 }
 
 /* ---- what Python calls --------------------------------------------------------------------- */
@@ -391,7 +374,8 @@ void regard_additive_scores(const float *e, const float *f, const float *v, cons
     Part whole = {.e = e, .f = f, .v = v, .which = which, .scores = scores, .rows = rows,
                   .keys = keys, .width = width, .stride = stride, .paired = paired};
     if (items * rows == 0 || keys == 0) return;
-    run(jobs, divide(jobs, regard_forward_kernel(level), whole, items * rows, threads));
+    int count = divide(jobs, regard_forward_kernel(level), whole, items * rows, threads);
+    regard_share(work, jobs, sizeof(Job), count);
 }
 
 /* Sets de, and sets ("fresh") or adds to df (items, keys, width) and dv (items, width), what the
@@ -412,7 +396,7 @@ int regard_additive_backward(const float *e, const float *f, const float *v, con
             jobs[t].dv = malloc(width * sizeof(float));
             failed |= !jobs[t].df || !jobs[t].dv;
         }
-    if (!failed) run(jobs, count);
+    if (!failed) regard_share(work, jobs, sizeof(Job), count);
     for (int t = 1; t < count; t++) {
         float *to = df + jobs[t].from / rows * keys * width;
         float *to_v = dv + jobs[t].from / rows * width;
@@ -429,25 +413,17 @@ int regard_additive_backward(const float *e, const float *f, const float *v, con
 /* e^2x of rows, padded with zeros to width. Returns max |x|, or NaN if there is one. */
 float regard_exponentials(const float *x, float *to, long rows, long size, long width, int threads,
                           int level) {
-    pthread_t running[MOST_THREADS];
     Rows parts[MOST_THREADS];
     if (threads > MOST_THREADS) threads = MOST_THREADS;
     if (threads > rows) threads = (int)rows;
     float largest = 0.0f;
     for (int t = 0; t < threads; t++) {
         long from = rows * t / threads, until = rows * (t + 1) / threads;
-        parts[t] = (Rows){.x = x + from * size, .to = to + from * width,
-                          .rows = until - from, .size = size, .width = width, .level = level};
+        parts[t] = (Rows){.x = x + from * size, .to = to + from * width, .rows = until - from,
+                          .size = size, .width = width, .level = level};
     }
-    int started[MOST_THREADS] = {0};
-    for (int t = 1; t < threads; t++)
-        started[t] = pthread_create(&running[t], NULL, exponentiate, &parts[t]) == 0;
-    for (int t = 0; t < threads; t++) {
-        if (started[t])
-            pthread_join(running[t], NULL);
-        else
-            exponentiate(&parts[t]);
+    regard_share(exponentiate, parts, sizeof(Rows), threads);
+    for (int t = 0; t < threads; t++)
         if (!(parts[t].largest <= largest)) largest = parts[t].largest;
-    }
     return largest;
 }

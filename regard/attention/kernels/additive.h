@@ -3,6 +3,8 @@
 #ifndef REGARD_ADDITIVE_H
 #define REGARD_ADDITIVE_H
 
+#include <stddef.h>
+
 #if defined(__x86_64__) && defined(__GNUC__)
 #define X86 1
 #include <immintrin.h>
@@ -24,6 +26,10 @@ typedef struct {
 } Part;
 
 typedef void (*Kernel)(const Part *);
+
+/* Do all jobs, each of so many bytes, on as many threads: see threads.c. */
+typedef void (*Work)(void *);
+void regard_share(Work work, void *jobs, size_t size, int count);
 
 /* The additive scores of one item, and e^2x of rows: see additive.c. */
 Kernel regard_forward_kernel(int level);

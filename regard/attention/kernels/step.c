@@ -12,7 +12,6 @@
  */
 
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -163,7 +162,7 @@ typedef struct {
     int result;
 } Job;
 
-static void *work(void *given) {
+static void work(void *given) {
     Job *job = given;
     const Memory *m = job->step->memory;
     long *seen = malloc(m->count * (sizeof(long) + sizeof(float)));
@@ -173,7 +172,6 @@ static void *work(void *given) {
     for (long item = job->from; item < job->to && job->result == DONE; item++)
         job->result = one(job->step, item, seen, scores, e) ? DONE : OUT_OF_RANGE;
     free(seen), free(e);
-    return NULL;
 }
 
 /* ---- what Python calls --------------------------------------------------------------------- */
@@ -183,20 +181,12 @@ int regard_step(const Memory *memory, const float *q, const float *v, float scal
                 float *context, int threads, int level) {
     Step step = {memory, q, v, scale, weights, context, level};
     Job jobs[MOST_THREADS];
-    pthread_t running[MOST_THREADS];
-    int started[MOST_THREADS], result = DONE;
+    int result = DONE;
     if (threads > MOST_THREADS) threads = MOST_THREADS;
     if (threads > memory->items) threads = (int)memory->items;
     for (int t = 0; t < threads; t++)
         jobs[t] = (Job){&step, memory->items * t / threads, memory->items * (t + 1) / threads, 0};
-    for (int t = 1; t < threads; t++)
-        started[t] = pthread_create(&running[t], NULL, work, &jobs[t]) == 0;
-    for (int t = 0; t < threads; t++) {
-        if (t && started[t])
-            pthread_join(running[t], NULL);
-        else
-            work(&jobs[t]);
-        result = jobs[t].result > result ? jobs[t].result : result;
-    }
+    regard_share(work, jobs, sizeof(Job), threads);
+    for (int t = 0; t < threads; t++) result = jobs[t].result > result ? jobs[t].result : result;
     return result;
 }

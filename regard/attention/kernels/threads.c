@@ -1,0 +1,57 @@
+/* Several jobs on several threads: those of the OpenMP runtime that torch has loaded, if there is
+ * one, for its threads wait for work by spinning, and others would have to share a core with them;
+ * else threads of our own. */
+
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stddef.h>
+
+#include "additive.h"
+
+typedef struct {
+    Work work;
+    char *jobs;
+    size_t size;
+    int count, next;
+} Share;
+
+/* Each thread takes jobs until none is left, so it does not matter how many there are. */
+static void take(void *given) {
+    Share *share = given;
+    for (int job; (job = __atomic_fetch_add(&share->next, 1, __ATOMIC_RELAXED)) < share->count;)
+        share->work(share->jobs + job * share->size);
+}
+
+static void *taken(void *given) {
+    take(given);
+    return NULL;
+}
+
+/* As compilers call it for `#pragma omp parallel`. */
+typedef void (*Parallel)(void (*)(void *), void *, unsigned, unsigned);
+
+static Parallel openmp(void) {
+    static Parallel found;
+    static int looked;
+    if (!looked) {
+        *(void **)&found = dlsym(RTLD_DEFAULT, "GOMP_parallel");
+        looked = 1;
+    }
+    return found;
+}
+
+void regard_share(Work work, void *jobs, size_t size, int count) {
+    Share share = {work, jobs, size, count, 0};
+    Parallel parallel = count > 1 ? openmp() : NULL;
+    if (parallel) {
+        parallel(take, &share, (unsigned)count, 0);
+        return;
+    }
+    pthread_t threads[MOST_THREADS];
+    int started = 0;
+    while (started < count - 1 && !pthread_create(&threads[started], NULL, taken, &share))
+        started++;
+    take(&share);
+    for (int t = 0; t < started; t++) pthread_join(threads[t], NULL);
+}
