@@ -117,10 +117,10 @@ class Known:
 def _of_memory(comparison: Dot | Tanh, request: Request) -> list[str]:
     """Why it cannot read this memory; if it can, that is kept."""
     queries, values, reasons = comparison.queries, request.values, []
-    if native.library() is None:
-        return ["the C kernels were not built"]
     if torch.compiler.is_compiling() or in_transform():
         return ["inside torch.compile, vmap or another transform"]
+    if native.library() is None:
+        return ["the C kernels were not built"]
     if isinstance(comparison, Tanh) and not _kept(comparison, request):
         return ["nothing was kept of these keys"]
     keys = _as_compared(comparison, request)
