@@ -9,7 +9,7 @@ Steps = Annotated[int, typer.Option("--steps", min=1, help="How many updates to 
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Everything random follows from it.")]
 
 
-def demo(out: Out = "runs/demo", steps: Steps = 700, seed: Seed = 1) -> int:
+def demo(out: Out = "runs/demo", steps: Steps = 900, seed: Seed = 1) -> int:
     """Learn to read dates in forty languages, and show what was looked at.
 
     regard demo
