@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -41,17 +41,16 @@ def predict(
         typer.echo(answers[0].text if best == 1 else _as_json(number, answers))
 
 
-def _lines(file: str) -> Iterable[str]:
+def _lines(file: str) -> Iterator[str]:
     if file != "-":
         found("the input", [file])
-    from regard.seq2seq.data import read_lines  # noqa: PLC0415
+    from regard.seq2seq.data import open_sources  # noqa: PLC0415
 
-    return _texts(read_lines(file))
-
-
-def _texts(lines: Any) -> Iterator[str]:
-    for number in range(len(lines)):
-        yield lines[number]
+    corpus = open_sources(file)
+    for fault in corpus.faults():
+        if fault.severe:  # told before the first answer
+            corpus[(fault.line or 1) - 1]
+    return (corpus[number].source for number in range(len(corpus)))
 
 
 def _progress(file: str) -> Any:

@@ -2,18 +2,16 @@
 
 from collections.abc import Iterator
 
-from regard.seq2seq.data import open_pairs, overlap, told
-from regard.seq2seq.errors import ConfigError
+from regard.seq2seq.data import overlap, told
 from regard.seq2seq.examples import Fault
 from regard.tasks.config.data import Data
+from regard.tasks.translate.examples import open_files
 
 
 def checked(data: Data) -> Iterator[tuple[Fault, str]]:
     """Every fault of every file, and a line that tells it."""
-    if not data.train:
-        raise ConfigError("data.train names no file. Give one: --data pairs.tsv.")
-    fields = data.fields[0], data.fields[1]
-    corpora = [open_pairs(paths, fields=fields) for paths in (data.train, data.valid) if paths]
+    corpora = [open_files(data.train, data)]
+    corpora += [open_files(data.valid, data)] if data.valid else []
     usable = []
     for corpus in corpora:
         bad = set()

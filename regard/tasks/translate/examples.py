@@ -34,13 +34,11 @@ class Examples:
 
 def open_examples(data: Data, seed: int) -> Examples:
     """Open the files of a configuration, and part what is learned from what is not."""
-    if not data.train:
-        raise ConfigError("data.train names no file. Give one: --data pairs.tsv.")
-    corpus = _open(data.train, data)
+    corpus = open_files(data.train, data)
     usable = clean(corpus, data.on_bad_input)
     notes, hashes = _notes(usable, data.train), {"train": corpus.fingerprint()}
     if data.valid:
-        other = _open(data.valid, data)
+        other = open_files(data.valid, data)
         kept = clean(other, data.on_bad_input)
         notes += _notes(kept, data.valid)
         hashes["valid"] = other.fingerprint()
@@ -53,7 +51,10 @@ def open_examples(data: Data, seed: int) -> Examples:
     return Examples(corpus, numbers, valid, hashes, notes)
 
 
-def _open(paths: Sequence[str], data: Data) -> PairCorpus:
+def open_files(paths: Sequence[str], data: Data) -> PairCorpus:
+    """Files of pairs as the configuration says they are written."""
+    if not paths:
+        raise ConfigError("data.train names no file. Give one: --data pairs.tsv.")
     return open_pairs(paths, fields=(data.fields[0], data.fields[1]))
 
 

@@ -12,16 +12,12 @@ from regard.tasks.translate.examples import Examples
 SOURCE, TARGET = "source.json", "target.json"
 
 
-def settled_texts(directory: Path, config: Translate, examples: Examples) -> tuple[Text, Text]:
-    """Those of the folder or, in a new one, those that its examples need."""
-    if (directory / TARGET).exists():
-        return kept_texts(directory)
-    source, target = _built(config.text, examples)
-    for text, name in ((source, SOURCE), (target, TARGET)):
+def keep_texts(directory: Path, texts: tuple[Text, Text]) -> None:
+    """Write them to a run's folder, each whole or not at all."""
+    for text, name in zip(texts, (SOURCE, TARGET), strict=True):
         part = directory / f".{name}.part"
         text.save(part)
         os.replace(part, directory / name)
-    return source, target
 
 
 def kept_texts(directory: Path) -> tuple[Text, Text]:
@@ -38,7 +34,8 @@ def codec_of(config: Translate, texts: tuple[Text, Text]) -> PairCodec:
     return PairCodec(*texts, copying=getattr(config.model, "copying", False))
 
 
-def _built(config: Characters | Words | Bpe, examples: Examples) -> tuple[Text, Text]:
+def new_texts(config: Characters | Words | Bpe, examples: Examples) -> tuple[Text, Text]:
+    """Those that the examples need."""
     sources, targets = examples.sources(), examples.targets()
     match config:
         case Characters():

@@ -1,18 +1,19 @@
 """Training a translator in a folder; the same again goes on where it was."""
 
+import os
 from pathlib import Path
 from typing import Any
 
 from regard.seq2seq.data import PairCodec, plan
 from regard.seq2seq.errors import ConfigError, DataError
-from regard.seq2seq.training import Job, Outcome, Reporter, TrainingOptions, run, settle
+from regard.seq2seq.training import Job, Outcome, Plan, Reporter, TrainingOptions, run, settle
 from regard.tasks.config import as_toml, check_resumable, load
 from regard.tasks.config.models import build_model
 from regard.tasks.config.training import Tokens, Training
 from regard.tasks.config.translate import Translate
 from regard.tasks.translate.examples import Examples, open_examples
 from regard.tasks.translate.judging import Judge
-from regard.tasks.translate.texts import codec_of, settled_texts
+from regard.tasks.translate.texts import codec_of, keep_texts, kept_texts, new_texts
 
 CONFIG = "run.toml"
 SCHEDULES = {"none": "constant", "cosine": "cosine", "inverse_root": "inverse_root"}
@@ -21,34 +22,33 @@ SCHEDULES = {"none": "constant", "cosine": "cosine", "inverse_root": "inverse_ro
 def train(directory: Path | str, config: Translate, reporter: Reporter | None = None) -> Outcome:
     """Train in a folder, or go on there."""
     directory = Path(directory)
-    settle_config(directory, config)
+    begun = (directory / CONFIG).exists()
+    if begun:
+        check_resumable(load(Translate, path=str(directory / CONFIG)), config)
     examples = open_examples(config.data, config.training.seed)
-    for note in examples.notes if reporter else ():
-        reporter.noted(note)  # type: ignore[union-attr]
-    texts = settled_texts(directory, config, examples)
+    if reporter is not None:
+        for note in examples.notes:
+            reporter.noted(note)
+    texts = kept_texts(directory) if begun else new_texts(config.text, examples)
     codec = codec_of(config, texts)
+    planned = _plan(examples, codec, config)
+    # Not before: a folder whose data were refused is no run.
+    if not begun:
+        directory.mkdir(parents=True, exist_ok=True)
+        keep_texts(directory, texts)
+        _keep(directory, config)
     settle(config.training.seed, "initialisation")
     model = build_model(
         config.model, len(texts[0]), len(texts[1]),
         shared=texts[0] is texts[1], smoothing=config.training.smoothing,
     )  # fmt: skip
     job = Job(
-        model, examples.corpus, codec, _plan(examples, codec, config),
+        model, examples.corpus, codec, planned,
         validate=Judge(examples.valid, codec), settings=_fixed(config), data=examples.hashes,
     )  # fmt: skip
     outcome = run(directory, job, training_options(config.training), reporter)
-    (directory / CONFIG).write_text(as_toml(config), encoding="utf-8")
+    _keep(directory, config)
     return outcome
-
-
-def settle_config(directory: Path, config: Translate) -> None:
-    """Write the configuration to a new folder; in an old one, raise if another run is meant."""
-    path = directory / CONFIG
-    if path.exists():
-        check_resumable(load(Translate, path=str(path)), config)
-        return
-    directory.mkdir(parents=True, exist_ok=True)
-    path.write_text(as_toml(config), encoding="utf-8")
 
 
 def training_options(given: Training) -> TrainingOptions:
@@ -61,7 +61,14 @@ def training_options(given: Training) -> TrainingOptions:
     return TrainingOptions(schedule=SCHEDULES[given.decay], **options)  # type: ignore[arg-type]
 
 
-def _plan(examples: Examples, codec: PairCodec, config: Translate) -> Any:
+def _keep(directory: Path, config: Translate) -> None:
+    """Write the configuration, whole or not at all."""
+    part = directory / f".{CONFIG}.part"
+    part.write_text(as_toml(config), encoding="utf-8")
+    os.replace(part, directory / CONFIG)
+
+
+def _plan(examples: Examples, codec: PairCodec, config: Translate) -> Plan:
     """The batches of an epoch, as numbers of the corpus."""
     sizes = [codec.sizes(examples.corpus[number]) for number in examples.numbers]
     longest = config.data.longest
