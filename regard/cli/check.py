@@ -36,5 +36,5 @@ def check(
     for kind, count in seen.items():
         if count > SHOWN:
             typer.echo(f"… {kind}: {count} in all")
-    typer.echo("nothing is wrong" if not seen else f"{seen.total()} things found")
+    typer.echo(f"found: {seen.total()}" if seen else "nothing is wrong")
     return 1 if severe else 0

@@ -48,8 +48,8 @@ def _lines(file: str) -> Iterator[str]:
 
     corpus = open_sources(file)
     for fault in corpus.faults():
-        if fault.severe:  # told before the first answer
-            corpus[(fault.line or 1) - 1]
+        if fault.severe and fault.line is not None:
+            corpus[fault.line - 1]  # raises: told before the first answer
     return (corpus[number].source for number in range(len(corpus)))
 
 

@@ -51,6 +51,12 @@ def test_line_n_answers_line_n(run: Path) -> None:
     assert "averaged weights, of step" in said.stderr
 
 
+def test_no_lines_have_no_answers(run: Path) -> None:
+    (run / "nothing").write_bytes(b"")
+    said = regard("predict", "run", "nothing", cwd=run)
+    assert (said.returncode, said.stdout) == (0, "")
+
+
 def test_several_answers_are_json(run: Path) -> None:
     said = regard("predict", "run", "input.txt", "--best", "2", "--beam", "3", cwd=run)
     told = [json.loads(line) for line in said.stdout.splitlines()]
