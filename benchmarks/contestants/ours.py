@@ -14,6 +14,7 @@ from benchmarks.measure import FailedError
 from benchmarks.steps import BOTH, FORWARD
 from regard import Attention, attend, kernels, masks, scores, selection
 from regard.attention.kernels.additive import scores as compared
+from regard.attention.kernels.additive_engines import Exponentials, Problem, engine
 
 KEPT = ExitStack()
 """What lasts as long as the process."""
@@ -49,6 +50,16 @@ def additive_scores(case: Case) -> Call:
     batch, queries, keys, hidden = case["batch"], case["queries"], case["keys"], case["hidden"]
     q, k, v = leaves = drawn((batch, queries, hidden), (batch, keys, hidden), (1, 1, hidden))
     return stepped(lambda: compared(kernels.Tanh(q, k, v), {}), leaves, case)
+
+
+def additive_kernel(case: Case) -> Call:
+    """The loop over the pairs alone, from exponentials that are there."""
+    batch, queries, keys, hidden = case["batch"], case["queries"], case["keys"], case["hidden"]
+    q, k, v = drawn((batch, queries, hidden), (batch, keys, hidden), (batch, hidden))
+    running = engine(Problem(q, k, v, torch.arange(batch)))
+    if not isinstance(running, Exponentials):
+        raise FailedError("not run: the C kernels were not built")
+    return stepped(lambda: running.scores(slice(None)), [], case)
 
 
 def additive_whole(case: Case) -> Call:

@@ -36,38 +36,47 @@ typedef struct {
 
 /* ---- the loops, for each level of processor ------------------------------------------------ */
 
-/* q . k for the keys that are seen, four at a time: one sum alone would wait for itself. */
+/* Rows are read once and in order, so what comes next can be asked for early: a row or two ahead,
+ * which is beyond what the processor sees by itself. To ask beyond the end does no harm. */
+enum { LANES = 32, AHEAD = 1024 };
+
+/* q . k for the keys that are seen; one sum alone would wait for itself. */
 INLINE void dots(const Memory *m, const float *q, const float *keys, const long *seen, long count,
                  float *to) {
-    long j = 0;
-    for (; j + 4 <= count; j += 4) {
-        const float *a = keys + seen[j] * m->width, *b = keys + seen[j + 1] * m->width;
-        const float *c = keys + seen[j + 2] * m->width, *d = keys + seen[j + 3] * m->width;
-        float e = 0, f = 0, g = 0, h = 0;
-#pragma omp simd reduction(+ : e, f, g, h)
-        for (long n = 0; n < m->size; n++)
-            e += q[n] * a[n], f += q[n] * b[n], g += q[n] * c[n], h += q[n] * d[n];
-        to[j] = e, to[j + 1] = f, to[j + 2] = g, to[j + 3] = h;
-    }
-    for (; j < count; j++) {
+    for (long j = 0; j < count; j++) {
         const float *a = keys + seen[j] * m->width;
-        float e = 0;
-#pragma omp simd reduction(+ : e)
-        for (long n = 0; n < m->size; n++) e += q[n] * a[n];
-        to[j] = e;
+        float sum[LANES] = {0}, total = 0;
+        long n = 0;
+        for (; n + LANES <= m->size; n += LANES) {
+            __builtin_prefetch(a + n + AHEAD), __builtin_prefetch(a + n + AHEAD + 16);
+#pragma omp simd
+            for (int i = 0; i < LANES; i++) sum[i] += q[n + i] * a[n + i];
+        }
+        for (; n < m->size; n++) total += q[n] * a[n];
+#pragma omp simd reduction(+ : total)
+        for (int i = 0; i < LANES; i++) total += sum[i];
+        to[j] = total;
     }
 }
 
-/* The weighted sum of the values that are seen. */
+/* The weighted sum of the values that are seen, four at a time: to load and store a sum costs as
+ * much as to add to it. */
 INLINE void sums(const Memory *m, const float *values, const long *seen, long count, const float *w,
                  float *restrict to) {
-    long j = 0, wide = m->wide;
+    long j = 0, wide = m->wide, ahead = 4 * wide;
     memset(to, 0, wide * sizeof(float));
     for (; j + 4 <= count; j += 4) {
         const float *a = values + seen[j] * wide, *b = values + seen[j + 1] * wide;
         const float *c = values + seen[j + 2] * wide, *d = values + seen[j + 3] * wide;
+        long n = 0;
+        for (; n + 16 <= wide; n += 16) {
+            __builtin_prefetch(a + ahead + n), __builtin_prefetch(b + ahead + n);
+            __builtin_prefetch(c + ahead + n), __builtin_prefetch(d + ahead + n);
 #pragma omp simd
-        for (long n = 0; n < wide; n++)
+            for (long i = n; i < n + 16; i++)
+                to[i] += w[j] * a[i] + w[j + 1] * b[i] + (w[j + 2] * c[i] + w[j + 3] * d[i]);
+        }
+        for (; n < wide; n++)
             to[n] += w[j] * a[n] + w[j + 1] * b[n] + (w[j + 2] * c[n] + w[j + 3] * d[n]);
     }
     for (; j < count; j++) {
@@ -97,17 +106,28 @@ static const Dots all_dots[] = {dots_any, dots_any, dots_any};
 static const Sums all_sums[] = {sums_any, sums_any, sums_any};
 #endif
 
+/* Exponentials are written in runs of sixteen. */
+static long padded(long count) { return (count + 15) / 16 * 16; }
+
+/* Of which e^2x is 0 as a float. */
+#define FAINT -52.0f
+
 /* ---- one item ------------------------------------------------------------------------------ */
 
 /* Scores to weights, in place. The sum is a double: a float would lose digits over many keys. */
-static void softmax(float *scores, long count, float scale) {
+static void softmax(float *scores, long count, float scale, int level) {
     float most = -INFINITY;
     double total = 0.0;
     for (long j = 0; j < count; j++) {
         scores[j] *= scale;
         if (scores[j] > most) most = scores[j];
     }
-    for (long j = 0; j < count; j++) total += scores[j] = expf(scores[j] - most);
+    for (long j = 0; j < count; j++) { /* half of it, for e^2x; below FAINT it is 0, or NaN */
+        float half = 0.5f * (scores[j] - most);
+        scores[j] = half < FAINT ? FAINT : half;
+    }
+    regard_exponentials(scores, scores, 1, count, padded(count), 1, level);
+    for (long j = 0; j < count; j++) total += scores[j];
     float share = (float)(1.0 / total);
     for (long j = 0; j < count; j++) scores[j] *= share;
 }
@@ -143,7 +163,7 @@ static int one(const Step *s, long item, long *seen, float *scores, float *e) {
         const float *keys = m->keys + item / m->keys_share * m->count * m->width;
         all_dots[s->level](m, q, keys, seen, count, scores);
     }
-    softmax(scores, count, s->scale);
+    softmax(scores, count, s->scale, s->level);
     float *weights = s->weights + item * m->count;
     if (count < m->count) memset(weights, 0, m->count * sizeof(float));
     for (long j = 0; j < count; j++) weights[seen[j]] = scores[j];
@@ -165,8 +185,8 @@ typedef struct {
 static void work(void *given) {
     Job *job = given;
     const Memory *m = job->step->memory;
-    long *seen = malloc(m->count * (sizeof(long) + sizeof(float)));
-    float *scores = (float *)(seen + m->count), *e = NULL;
+    long *seen = malloc(padded(m->count) * (sizeof(long) + sizeof(float)));
+    float *scores = (float *)(seen + padded(m->count)), *e = NULL;
     if (job->step->v) e = calloc(2 * m->width, sizeof(float));
     job->result = seen && (e || !job->step->v) ? DONE : NO_MEMORY;
     for (long item = job->from; item < job->to && job->result == DONE; item++)
