@@ -163,6 +163,24 @@ def test_a_broken_query_harms_itself_alone(name: str, wrong: float) -> None:
     torch.testing.assert_close(context[2], whole[2], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("level", range(native.level() + 1))
+@pytest.mark.parametrize("far", [60.0, 200.0, 1e30, torch.inf])
+def test_a_score_far_below_the_others_weighs_nothing(
+    level: int, far: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native, "level", lambda: level)
+    keys = torch.zeros(1, COUNT, SIZE)
+    keys[0, 3, 0] = -far
+    queries = torch.ones(1, 1, SIZE)
+    attention = Attention(scores.Dot()).eval()
+    memory = attention.prepare(keys, torch.eye(COUNT)[None])
+    with kernels.using(kernels.Step()):
+        read = attention.read(queries, memory)
+    with kernels.using(kernels.Reference()):
+        plain = attention.read(queries, memory)
+    torch.testing.assert_close(read.context, plain.context, rtol=1e-6, atol=1e-38, equal_nan=True)
+
+
 def test_queries_of_another_kind_are_still_refused() -> None:
     queries, keys, values = draw((3,), (3,))
     attention = Attention()
