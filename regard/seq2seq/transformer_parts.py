@@ -11,6 +11,7 @@ from regard.attention.attend import Attention
 from regard.attention.errors import OptionError
 from regard.attention.heads import MultiHead
 from regard.attention.selection import Hard
+from regard.seq2seq.dropout import Dropout
 from regard.seq2seq.embeddings import sinusoids
 
 Norm = Literal["pre", "post"]
@@ -23,7 +24,7 @@ class Placed(nn.Module):
 
     def __init__(self, dropout: float) -> None:
         super().__init__()
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(
         self, vectors: Float[Tensor, "*batch length size"], first: int = 0
@@ -46,7 +47,7 @@ class Residual(nn.Module):
         if norm not in get_args(Norm):
             raise OptionError(f'norm is {norm!r}. Choose "pre" or "post".')
         self.first = norm == "pre"
-        self.norm, self.dropout = nn.LayerNorm(size), nn.Dropout(dropout)
+        self.norm, self.dropout = nn.LayerNorm(size), Dropout(dropout)
 
     def before(self, inputs: Tensor) -> Tensor:
         """What the part is given."""
@@ -63,7 +64,7 @@ def forward_part(size: int, inner: int, dropout: float) -> nn.Sequential:
     into, out = nn.Linear(size, inner), nn.Linear(inner, size)
     for linear in (into, out):
         _initialise(linear)
-    return nn.Sequential(into, nn.ReLU(), nn.Dropout(dropout), out)
+    return nn.Sequential(into, nn.ReLU(), Dropout(dropout), out)
 
 
 def last_norm(size: int, norm: Norm) -> nn.Module:

@@ -36,4 +36,10 @@ Kernel regard_forward_kernel(int level);
 float regard_exponentials(const float *x, float *to, long rows, long size, long width, int threads,
                           int level);
 
+/* Exponentials are written in runs of sixteen. */
+INLINE long regard_padded(long count) { return (count + 15) / 16 * 16; }
+
+/* Scores to weights, in place, with room for regard_padded(count): see step.c. */
+void regard_softmax(float *scores, long count, float scale, int level);
+
 #endif

@@ -93,6 +93,11 @@ def using(*kernels: Kernel) -> Iterator[None]:
         _told.only, _told.keeping = before
 
 
+def chosen() -> bool:
+    """Has somebody said which kernels are to answer?"""
+    return bool(_told.only)
+
+
 def available() -> dict[str, str]:
     """What answers here, by name, and how.
 

@@ -15,6 +15,7 @@ WORK = 1 << 18
 
 DONE, NO_MEMORY = 0, 2
 POINTER, WHOLE, FLAG, REAL = ctypes.c_void_p, ctypes.c_long, ctypes.c_int, ctypes.c_float
+NATURAL = ctypes.c_uint32
 
 
 @cache
@@ -114,6 +115,56 @@ def step(
     return bool(result == DONE)
 
 
+class _Heads(ctypes.Structure):
+    """What heads.c is told, in the same order."""
+
+    _fields_ = (
+        *((name, POINTER) for name in ("q", "pairs", "lengths", "context", "weights")),
+        *((name, WHOLE) for name in ("items", "share", "heads", "size", "count", "stride")),
+        ("scale", REAL),
+    )
+
+
+def heads(
+    queries: Tensor, pairs: Tensor, lengths: Tensor | None, count: int, weights: Tensor | None
+) -> Tensor:
+    """What each query reads by scaled dot products, in each of so many heads, side by side.
+
+    Args:
+        queries: `(items, …)`, of which the first numbers count, as many as a key has.
+        pairs: `(memories, pair, 2 · size)`, contiguous: keys before values.
+        lengths: How many of its pairs each memory shows; all if None.
+        count: How many heads there are.
+        weights: `(items, heads, pair)` to be filled, if somebody asks for them.
+    """
+    (memories, known, both), items = pairs.shape, len(queries)
+    size = both // 2
+    context = queries.new_empty(items, size)
+    told = _Heads(
+        queries.data_ptr(), pairs.data_ptr(), None if lengths is None else lengths.data_ptr(),
+        context.data_ptr(), None if weights is None else weights.data_ptr(),
+        items, items // memories, count, size // count, known, queries.stride(0),
+        (size // count) ** -0.5,
+    )  # fmt: skip
+    running = threads(items * known * both)
+    if _library().regard_heads(ctypes.addressof(told), running, level()):
+        raise KernelError(f"there was no memory to read {known} keys with. Free some.")
+    return context
+
+
+def dropped(inputs: Tensor, rate: float, seed: int) -> Tensor:
+    """The inputs without a share of them, the others larger by as much; by a seed below 2³²."""
+    inputs = inputs.contiguous()
+    outputs = torch.empty_like(inputs)
+    keep = min(round((1 - rate) * 2**32), 2**32 - 1)
+    count = inputs.numel()
+    _library().regard_dropped(
+        inputs.data_ptr(), outputs.data_ptr(), count, seed, keep, 1 / (1 - rate),
+        threads(count), level(),
+    )  # fmt: skip
+    return outputs
+
+
 def threads(work: int) -> int:
     """As many as torch uses, but none for work that is done before it has started."""
     return 1 if work < 2 * WORK else min(torch.get_num_threads(), work // WORK)
@@ -134,5 +185,9 @@ def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
     found.regard_exponentials.restype = REAL
     found.regard_step.argtypes = [POINTER] * 3 + [REAL] + [POINTER] * 2 + [FLAG] * 2
     found.regard_step.restype = FLAG
+    found.regard_dropped.argtypes = [POINTER] * 2 + [WHOLE] + [NATURAL] * 2 + [REAL] + [FLAG] * 2
+    found.regard_dropped.restype = None
+    found.regard_heads.argtypes = [POINTER] + [FLAG] * 2
+    found.regard_heads.restype = FLAG
     found.regard_level.restype = FLAG
     return found

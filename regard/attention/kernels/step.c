@@ -106,16 +106,13 @@ static const Dots all_dots[] = {dots_any, dots_any, dots_any};
 static const Sums all_sums[] = {sums_any, sums_any, sums_any};
 #endif
 
-/* Exponentials are written in runs of sixteen. */
-static long padded(long count) { return (count + 15) / 16 * 16; }
+/* ---- one item ------------------------------------------------------------------------------ */
 
 /* Of which e^2x is 0 as a float. */
 #define FAINT -52.0f
 
-/* ---- one item ------------------------------------------------------------------------------ */
-
-/* Scores to weights, in place. The sum is a double: a float would lose digits over many keys. */
-static void softmax(float *scores, long count, float scale, int level) {
+/* The sum is a double: a float would lose digits over many keys. */
+void regard_softmax(float *scores, long count, float scale, int level) {
     float most = -INFINITY;
     double total = 0.0;
     for (long j = 0; j < count; j++) {
@@ -126,7 +123,7 @@ static void softmax(float *scores, long count, float scale, int level) {
         float half = 0.5f * (scores[j] - most);
         scores[j] = half < FAINT ? FAINT : half;
     }
-    regard_exponentials(scores, scores, 1, count, padded(count), 1, level);
+    regard_exponentials(scores, scores, 1, count, regard_padded(count), 1, level);
     for (long j = 0; j < count; j++) total += scores[j];
     float share = (float)(1.0 / total);
     for (long j = 0; j < count; j++) scores[j] *= share;
@@ -163,7 +160,7 @@ static int one(const Step *s, long item, long *seen, float *scores, float *e) {
         const float *keys = m->keys + item / m->keys_share * m->count * m->width;
         all_dots[s->level](m, q, keys, seen, count, scores);
     }
-    softmax(scores, count, s->scale, s->level);
+    regard_softmax(scores, count, s->scale, s->level);
     float *weights = s->weights + item * m->count;
     if (count < m->count) memset(weights, 0, m->count * sizeof(float));
     for (long j = 0; j < count; j++) weights[seen[j]] = scores[j];
@@ -185,8 +182,8 @@ typedef struct {
 static void work(void *given) {
     Job *job = given;
     const Memory *m = job->step->memory;
-    long *seen = malloc(padded(m->count) * (sizeof(long) + sizeof(float)));
-    float *scores = (float *)(seen + padded(m->count)), *e = NULL;
+    long *seen = malloc(regard_padded(m->count) * (sizeof(long) + sizeof(float)));
+    float *scores = (float *)(seen + regard_padded(m->count)), *e = NULL;
     if (job->step->v) e = calloc(2 * m->width, sizeof(float));
     job->result = seen && (e || !job->step->v) ? DONE : NO_MEMORY;
     for (long item = job->from; item < job->to && job->result == DONE; item++)

@@ -8,6 +8,7 @@ from regard.attention.attend import Attention
 from regard.seq2seq.cells import CellName
 from regard.seq2seq.decoders.base import Carried, Readings, Stepped, Whole, source_memory
 from regard.seq2seq.decoders.stack import Stack
+from regard.seq2seq.dropout import Dropout
 from regard.seq2seq.embeddings import embedding as table
 from regard.seq2seq.hoisted import Hoisted
 from regard.seq2seq.seams import Encoded
@@ -29,6 +30,7 @@ class Bahdanau(nn.Module):
     """
 
     reads = True
+    delay = 0
 
     def __init__(
         self,
@@ -49,7 +51,7 @@ class Bahdanau(nn.Module):
         self.begin = self.stack.beginning(source_size)
         self.context = nn.Linear(source_size, self.stack.gates, bias=False)
         self.out = nn.Linear(size + source_size + embedding, size)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def whole(self, inputs: Int[Tensor, "batch target"], encoded: Encoded) -> Whole:
         memory = self.attention.prepare(encoded.values, encoded.values, encoded.mask)

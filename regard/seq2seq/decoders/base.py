@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -69,6 +69,9 @@ class Carried:
     traces: dict[str, State] = field(default_factory=dict)
     """What attentions remember of the last step."""
 
+    shared: Any = None
+    """What all sentences have in common: packed weights, say."""
+
     def reorder(self, beams: Int[Tensor, "sentence beam"]) -> "Carried":
         """Other beams of the same sentences. The source stays the very same."""
 
@@ -81,6 +84,7 @@ class Carried:
             self.source,
             [mapped(memory, chosen) for memory in self.own],
             {name: trace.reorder(beams) for name, trace in self.traces.items()},
+            self.shared,
         )
 
     def keep(self, sentences: Int[Tensor, " kept"]) -> "Carried":
@@ -91,6 +95,7 @@ class Carried:
             [memory.reorder(sentences) for memory in self.source],
             [memory.reorder(sentences) for memory in self.own],
             {name: trace.reorder(sentences) for name, trace in self.traces.items()},
+            self.shared,
         )
 
 
@@ -113,6 +118,10 @@ class Decoder(Protocol):
 
     reads: bool
     """Does it read the source, so that there are weights?"""
+
+    delay: int
+    """How many rows after the one that a token is predicted from is the reading that belongs to it:
+    0 where a reading looks for the next token, 1 where the token itself reads (Chen 2020)."""
 
     embedding: nn.Embedding
 

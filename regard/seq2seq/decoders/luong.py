@@ -9,6 +9,7 @@ from regard.attention.options import whole
 from regard.seq2seq.cells import CellName
 from regard.seq2seq.decoders.base import Carried, Readings, Stepped, Whole, source_memory
 from regard.seq2seq.decoders.stack import Stack
+from regard.seq2seq.dropout import Dropout
 from regard.seq2seq.embeddings import embedding as table
 from regard.seq2seq.hoisted import Hoisted
 from regard.seq2seq.seams import Encoded
@@ -33,6 +34,7 @@ class Luong(nn.Module):
     """
 
     reads = True
+    delay = 0
 
     def __init__(
         self,
@@ -56,7 +58,7 @@ class Luong(nn.Module):
         self.feed = nn.Linear(size, self.stack.gates, bias=False) if feeding else None
         self.from_context = nn.Linear(source_size, size, bias=False)
         self.from_state = nn.Linear(size, size, bias=False)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def whole(self, inputs: Int[Tensor, "batch target"], encoded: Encoded) -> Whole:
         parts = self.stack.project(self.dropout(self.embedding(inputs.mT)))

@@ -7,6 +7,7 @@ from regard.attention.options import whole
 from regard.seq2seq.cells import CellName
 from regard.seq2seq.decoders.base import Carried, Stepped, Whole
 from regard.seq2seq.decoders.stack import Stack
+from regard.seq2seq.dropout import Dropout
 from regard.seq2seq.embeddings import embedding as table
 from regard.seq2seq.seams import Encoded
 
@@ -25,6 +26,7 @@ class Plain(nn.Module):
     """
 
     reads = False
+    delay = 0
 
     def __init__(
         self,
@@ -43,7 +45,7 @@ class Plain(nn.Module):
         self.stack = Stack(cell, embedding, size, whole("layers", layers, 1), dropout)
         self.begin = self.stack.beginning(source_size)
         self.summary = nn.Linear(source_size, self.stack.gates, bias=False)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def whole(self, inputs: Int[Tensor, "batch target"], encoded: Encoded) -> Whole:
         vectors = self.dropout(self.embedding(inputs.mT))

@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.seq2seq.cells import CellName, State
+from regard.seq2seq.dropout import Dropout
 from regard.seq2seq.hoisted import Hoisted
 from regard.seq2seq.layers import Layers
 from regard.seq2seq.recurrence import Recurrence
@@ -27,7 +28,7 @@ class Stack(nn.Module):
         super().__init__()
         sizes = [in_size] + [size] * (layers - 1)
         self.layers = Layers(Recurrence(cell, own, size) for own in sizes)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.size, self.parts = size, self.layers[0].cell.parts
         self.gates = self.layers[0].cell.gates * size
 

@@ -8,6 +8,7 @@ from regard.attention.memory import Memory
 from regard.attention.options import whole
 from regard.attention.reading import Reading
 from regard.attention.state import State
+from regard.seq2seq.decoders import quick
 from regard.seq2seq.decoders.base import Carried, Readings, Stepped, Whole, shown, source_memory
 from regard.seq2seq.decoders.growing import grown, lengthened
 from regard.seq2seq.embeddings import embedding
@@ -40,6 +41,7 @@ class Transformer(nn.Module):
     """
 
     reads = True
+    delay = 1
 
     def __init__(
         self,
@@ -72,9 +74,14 @@ class Transformer(nn.Module):
         return Whole(self.norm(seen), readings)
 
     def start(self, encoded: Encoded, width: int) -> Carried:
+        if quick.serves(list(self.layers), self.embedding):
+            return quick.start(list(self.layers), encoded)
         return Carried(source=[source_memory(layer.across, encoded) for layer in self.layers])
 
     def step(self, tokens: Int[Tensor, "sentence beam"], state: Carried) -> Stepped:
+        if state.shared is not None:
+            stepped = quick.step(list(self.layers), self.embedding(tokens), state)
+            return Stepped(self.norm(stepped.features), stepped.state, stepped.weights)
         done = len(state.own[0]) if state.own else 0
         seen = self.placed(self.embedding(tokens)[:, :, None], done)  # (sentence, beam, 1, size)
         after = Carried(source=state.source)
@@ -110,7 +117,7 @@ class _Layer(nn.Module):
         values = encoded.values
         reading = self.across(self.read.before(seen), values, values, mask=encoded.mask)
         seen = self.read.after(seen, reading.context)
-        return self._thought(seen), reading
+        return self.thinks(seen), reading
 
     def step(
         self,
@@ -127,7 +134,8 @@ class _Layer(nn.Module):
         seen = self.recalled.after(seen, recalled.context)
         reading = self.across.read(self.read.before(seen), source, state=traces[1])
         seen = self.read.after(seen, reading.context)
-        return self._thought(seen), own, recalled, reading
+        return self.thinks(seen), own, recalled, reading
 
-    def _thought(self, seen: Float[Tensor, "*batch size"]) -> Float[Tensor, "*batch size"]:
+    def thinks(self, seen: Float[Tensor, "*batch size"]) -> Float[Tensor, "*batch size"]:
+        """The part that looks at each token alone."""
         return self.thought.after(seen, self.forward_part(self.thought.before(seen)))

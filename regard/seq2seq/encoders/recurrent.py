@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from regard.attention.options import whole
 from regard.seq2seq.cells import CellName
+from regard.seq2seq.dropout import Dropout
 from regard.seq2seq.embeddings import embedding as table
 from regard.seq2seq.encoders.base import without_padding
 from regard.seq2seq.examples import Tokens
@@ -46,7 +47,7 @@ class Recurrent(nn.Module):
         self.backwards = (reverse, not reverse) if both_ways else (reverse,)
         self.out_size = size * len(self.backwards)
         self.embedding = table(vocabulary, embedding)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         sizes = [embedding] + [self.out_size] * (whole("layers", layers, 1) - 1)
         self.layers = Layers(
             Recurrence(cell, in_size, size, len(self.backwards)) for in_size in sizes

@@ -33,10 +33,11 @@ class Optimiser:
             {"params": matrices, "weight_decay": options.decay},
             {"params": vectors, "weight_decay": 0.0},
         ]
+        self._fused = all(p.device.type in {"cpu", "cuda"} for p in self._named.values())
         self._adam = torch.optim.AdamW(
             [group for group in groups if group["params"]],
             betas=(options.first_momentum, options.second_momentum),
-            fused=all(p.device.type in {"cpu", "cuda"} for p in self._named.values()),
+            fused=self._fused,
         )
         for parameter in self._named.values():
             self._adam.state[parameter] = {
@@ -69,7 +70,11 @@ class Optimiser:
     @torch.no_grad()
     def step(self, number: int, norm: float) -> None:
         """Update the weights, and their average, by a gradient that is so long."""
-        if self._clip and norm > self._clip:
+        clipped = bool(self._clip) and norm > self._clip
+        if self._fused:
+            # Divided as it is used: to do so beforehand is one more walk through all gradients.
+            self._adam.grad_scale = torch.tensor(norm / self._clip) if clipped else None  # type: ignore[attr-defined]
+        elif clipped:
             nn.utils.clip_grads_with_norm_(self._named.values(), self._clip, torch.tensor(norm))
         for group in self._adam.param_groups:
             group["lr"] = self._rate(number)

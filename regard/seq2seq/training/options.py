@@ -71,7 +71,7 @@ class TrainingOptions:
     """A device of torch's, or "auto": a GPU if there is one."""
 
     autocast: bool = False
-    """Compute the loss in bfloat16 where torch thinks it safe."""
+    """Compute the loss in bfloat16 where torch thinks it safe; on a CPU never."""
 
     def __post_init__(self) -> None:
         allowed = {

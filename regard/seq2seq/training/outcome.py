@@ -18,6 +18,8 @@ class Validation:
 
     scores: Mapping[str, float]
     samples: Sequence[str] = ()
+    picture: str = ""
+    """What was read for one of them, for a terminal; not in the log."""
 
 
 Validate = Callable[[nn.Module, int], Mapping[str, float] | Validation]

@@ -95,8 +95,8 @@ class Plain:
 
     def validated(self, step: int, validation: Validation, best: bool) -> None:
         self._say(_judged(step, validation, best))
-        for sample in validation.samples:
-            self._say(f"  {sample}")
+        for line in _shown(validation):
+            self._say(line)
 
     def saved(self, path: Path) -> None:
         self._say(f"saved {path}")
@@ -138,8 +138,8 @@ class Rich:
 
     def validated(self, step: int, validation: Validation, best: bool) -> None:
         self._say(_judged(step, validation, best))
-        for sample in validation.samples:
-            self._say(f"  {sample}")
+        for line in _shown(validation):
+            self._say(line)
 
     def saved(self, path: Path) -> None: ...
 
@@ -184,6 +184,12 @@ class _Pace:
         minutes, seconds = divmod(round(seconds), 60)
         hours, minutes = divmod(minutes, 60)
         return f"{hours}:{minutes:02d}:{seconds:02d}"
+
+
+def _shown(validation: Validation) -> list[str]:
+    """Samples, and what was read for one of them, indented below the scores."""
+    lines = [*validation.samples, *validation.picture.splitlines()]
+    return [f"  {line}" for line in lines]
 
 
 def _judged(step: int, validation: Validation, best: bool) -> str:

@@ -73,7 +73,9 @@ class _Run:
         self, checkpoints: Store, job: Job, options: TrainingOptions, reporter: Reporter
     ) -> None:
         self.job, self.options, self.reporter, self.store = job, options, reporter, checkpoints
-        self.model = job.model.to(_device(options.device))
+        device = _device(options.device)
+        self.model = job.model.to(device)
+        self.autocast = options.autocast and device.type != "cpu"
         self.optimiser = Optimiser(self.model, options)
         self.feed = Feed(job.corpus, job.codec, job.plan, options.accumulate)
         self.identity = identity(options, job.settings, job.data)
@@ -110,7 +112,7 @@ class _Run:
         self.reporter.started(self.step, self.options.steps)
         options = self.options
         made = updates(
-            self.model, self.feed, self.optimiser, options.seed, self.step, options.autocast
+            self.model, self.feed, self.optimiser, options.seed, self.step, self.autocast
         )
         for update in made:
             better = self._advance(update)

@@ -1,0 +1,119 @@
+/* One query an item with several heads, as a Transformer asks at each step: scaled dot products,
+ * softmax and the sum of the values, in one call for all heads.
+ *
+ * Queries, keys and values come as a linear layer leaves them, heads side by side. Shapes,
+ * row-major: q (items, stride), of which the first heads * size numbers count; pairs (memories,
+ * count, 2 * heads * size), keys before values; lengths (memories), how many of its pairs each may
+ * read, or NULL for all; context (items, heads * size); weights (items, heads, count), or NULL if
+ * nobody asks for them. So many items in a row share a memory.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "additive.h"
+
+/* native.py has the same fields in the same order. */
+typedef struct {
+    const float *q, *pairs;
+    const long *lengths;
+    float *context, *weights;
+    long items, share, heads, size, count, stride;
+    float scale;
+} Heads;
+
+/* ---- the loops, for each level of processor ------------------------------------------------ */
+
+/* Scores of all heads, key by key: a key's heads lie side by side. */
+INLINE void compared(const Heads *h, const float *q, const float *keys, long count, float *to) {
+    const long wide = 2 * h->heads * h->size, apart = regard_padded(h->count);
+    for (long j = 0; j < count; j++)
+        for (long n = 0; n < h->heads; n++) {
+            const float *a = q + n * h->size, *b = keys + j * wide + n * h->size;
+            float sum = 0;
+#pragma omp simd reduction(+ : sum)
+            for (long i = 0; i < h->size; i++) sum += a[i] * b[i];
+            to[n * apart + j] = sum;
+        }
+}
+
+INLINE void summed(const Heads *h, const float *values, long count, const float *w,
+                   float *restrict to) {
+    const long wide = 2 * h->heads * h->size, apart = regard_padded(h->count);
+    memset(to, 0, h->heads * h->size * sizeof(float));
+    for (long j = 0; j < count; j++)
+        for (long n = 0; n < h->heads; n++) {
+            const float share = w[n * apart + j], *a = values + j * wide + n * h->size;
+            float *restrict own = to + n * h->size;
+#pragma omp simd
+            for (long i = 0; i < h->size; i++) own[i] += share * a[i];
+        }
+}
+
+typedef void (*Compare)(const Heads *, const float *, const float *, long, float *);
+typedef void (*Sum)(const Heads *, const float *, long, const float *, float *);
+
+#define LOOPS(KIND, NAME)                                                                          \
+    KIND void compared_##NAME(const Heads *h, const float *q, const float *k, long n, float *to) { \
+        compared(h, q, k, n, to);                                                                  \
+    }                                                                                              \
+    KIND void summed_##NAME(const Heads *h, const float *v, long n, const float *w, float *to) {   \
+        summed(h, v, n, w, to);                                                                    \
+    }
+
+LOOPS(static, any)
+#ifdef X86
+LOOPS(AVX2, avx2)
+LOOPS(AVX512, avx512)
+static const Compare all_compare[] = {compared_any, compared_avx2, compared_avx512};
+static const Sum all_sum[] = {summed_any, summed_avx2, summed_avx512};
+#else
+static const Compare all_compare[] = {compared_any, compared_any, compared_any};
+static const Sum all_sum[] = {summed_any, summed_any, summed_any};
+#endif
+
+/* ---- one item, and threads ----------------------------------------------------------------- */
+
+static void one(const Heads *h, long item, float *scores, int level) {
+    const long wide = h->heads * h->size, memory = item / h->share, apart = regard_padded(h->count);
+    const long count = h->lengths ? h->lengths[memory] : h->count;
+    const float *pairs = h->pairs + memory * h->count * 2 * wide;
+    all_compare[level](h, h->q + item * h->stride, pairs, count, scores);
+    for (long n = 0; n < h->heads; n++) {
+        regard_softmax(scores + n * apart, count, h->scale, level);
+        if (!h->weights) continue;
+        float *to = h->weights + (item * h->heads + n) * h->count;
+        memcpy(to, scores + n * apart, count * sizeof(float));
+        memset(to + count, 0, (h->count - count) * sizeof(float));
+    }
+    all_sum[level](h, pairs + wide, count, scores, h->context + item * wide);
+}
+
+typedef struct {
+    const Heads *heads;
+    long from, to;
+    int level, failed;
+} Job;
+
+static void work(void *given) {
+    Job *job = given;
+    float *scores = malloc(job->heads->heads * regard_padded(job->heads->count) * sizeof(float));
+    job->failed = !scores;
+    for (long item = job->from; scores && item < job->to; item++)
+        one(job->heads, item, scores, job->level);
+    free(scores);
+}
+
+/* Returns 1 if there was no memory. */
+int regard_heads(const Heads *heads, int threads, int level) {
+    Job jobs[MOST_THREADS];
+    int failed = 0;
+    if (threads > MOST_THREADS) threads = MOST_THREADS;
+    if (threads > heads->items) threads = (int)heads->items;
+    for (int t = 0; t < threads; t++)
+        jobs[t] = (Job){heads, heads->items * t / threads, heads->items * (t + 1) / threads, level,
+                        0};
+    regard_share(work, jobs, sizeof(Job), threads);
+    for (int t = 0; t < threads; t++) failed |= jobs[t].failed;
+    return failed;
+}
