@@ -7,12 +7,15 @@ from typing import Annotated
 
 import typer
 
+from regard.cli.align import align
 from regard.cli.check import check
 from regard.cli.demo import demo
 from regard.cli.evaluate import evaluate
 from regard.cli.frame import framed, speak_utf8
 from regard.cli.init import init
 from regard.cli.predict import predict
+from regard.cli.score import score
+from regard.cli.show import show
 from regard.cli.train import train
 
 FIRST, BEFORE, AFTER = "To begin with", "Before training", "After it"
@@ -29,6 +32,9 @@ app.command(rich_help_panel=BEFORE)(init)
 app.command(rich_help_panel="Training")(train)
 app.command(rich_help_panel=AFTER)(predict)
 app.command(rich_help_panel=AFTER)(evaluate)
+app.command(rich_help_panel=AFTER)(score)
+app.command(rich_help_panel=AFTER)(align)
+app.command(rich_help_panel=AFTER)(show)
 
 
 def _version(asked: bool) -> bool:

@@ -10,7 +10,7 @@ from regard.seq2seq.training import reporter
 from regard.tasks.config import Layer, load
 from regard.tasks.config.translate import Translate
 from regard.tasks.dates import LANGUAGES, Example, draw, held_out, write
-from regard.tasks.drawing import as_blocks, save_picture
+from regard.tasks.pictures import as_blocks, save_picture
 from regard.tasks.translate import Translator, train
 
 TRAIN, VALID, TEST = 40_000, 1_000, 1_000
@@ -74,6 +74,8 @@ def _show_untaught(console: Console, translator: Translator, seed: int) -> None:
 
 def _draw(path: Path, examples: list[Example], answers: list[Answer]) -> str:
     titles = [LANGUAGES[example.language].name for example, _ in _chosen(examples, answers)]
+    if not titles:
+        return "There is nothing to draw: the answers are empty."
     try:
         save_picture(path, [answer for _, answer in _chosen(examples, answers)], titles)
     except ConfigError as error:  # the demo goes on without a picture
@@ -82,8 +84,9 @@ def _draw(path: Path, examples: list[Example], answers: list[Answer]) -> str:
 
 
 def _chosen(examples: list[Example], answers: list[Answer]) -> list[tuple[Example, Answer]]:
-    """The first example of each language to look at."""
+    """The first example of each language to look at; of an empty answer there is nothing to see."""
     first: dict[str, tuple[Example, Answer]] = {}
     for example, answer in zip(examples, answers, strict=True):
-        first.setdefault(example.language, (example, answer))
+        if answer.target:
+            first.setdefault(example.language, (example, answer))
     return [first[language] for language in SHOWN if language in first]

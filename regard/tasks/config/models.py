@@ -20,7 +20,13 @@ Parts = tuple[Encoder, Decoder]
 
 
 def build_model(
-    config: Model, source: int, target: int, *, shared: bool = False, smoothing: float = 0.0
+    config: Model,
+    source: int,
+    target: int,
+    *,
+    shared: bool = False,
+    smoothing: float = 0.0,
+    coverage: float = 0.0,
 ) -> EncoderDecoder:
     """A model with new weights.
 
@@ -30,6 +36,7 @@ def build_model(
         target: How many the target's has.
         shared: Are both one vocabulary? Then tied embeddings are one table, too.
         smoothing: What share of a target goes to all tokens alike.
+        coverage: How much it counts to read a place twice.
     """
     encoder, decoder = BUILDERS[config.kind](config, source, target)
     tied = isinstance(config, Transformer) and config.tied
@@ -38,7 +45,11 @@ def build_model(
     readout = Readout(decoder.size, target, tied=decoder.embedding if tied else None)
     copying = not isinstance(config, Plain) and config.copying
     return EncoderDecoder(
-        encoder, decoder, Copying(readout) if copying else readout, smoothing=smoothing
+        encoder,
+        decoder,
+        Copying(readout) if copying else readout,
+        smoothing=smoothing,
+        coverage=coverage,
     )
 
 

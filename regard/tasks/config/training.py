@@ -59,11 +59,21 @@ class Training(Options):
     smoothing: Share = 0.1
     """What share of the probability is spread over all tokens."""
 
+    coverage: AtLeastZero = 0.0
+    """How much it counts to read a place twice (See 2017); 0: not at all."""
+
+    weight_decay: AtLeastZero = 0.01
+    """How strongly matrices are pulled towards 0."""
+
     clip: AtLeastZero = 1.0
     """Gradients longer than this are shortened to it; 0: never."""
 
     ema: Share = 0.999
     """How slowly averaged weights follow the weights; 0: no average is kept."""
+
+    watch: Literal["loss", "bleu", "exact"] = "loss"
+    """Which score of a validation tells the best weights; by other than the loss, more pairs are
+    answered."""
 
     patience: Count = 0
     """Stop after so many validations without a better one; 0: never."""
@@ -82,6 +92,9 @@ class Training(Options):
 
     threads: Count = 0
     """How many threads compute; 0: as many as torch takes by itself."""
+
+    autocast: bool = True
+    """Compute in bfloat16 on a GPU, where torch thinks it safe; a CPU computes in float32."""
 
     device: Annotated[str, AfterValidator(_a_device)] = "auto"
     """Where to compute: auto, cpu, cuda, cuda:1, mps."""

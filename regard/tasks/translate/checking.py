@@ -1,8 +1,8 @@
 """What is wrong with the pairs of a configuration."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from regard.seq2seq.data import overlap, told
+from regard.seq2seq.data import Pair, build_texts, lacking, overlap, told
 from regard.seq2seq.examples import Fault
 from regard.tasks.config.data import Data
 from regard.tasks.translate.examples import open_files
@@ -21,5 +21,17 @@ def checked(data: Data) -> Iterator[tuple[Fault, str]]:
             yield fault, told(fault)
         usable.append([corpus[n] for n in range(len(corpus)) if n not in bad])
     if len(corpora) == 2:
-        for fault in overlap(usable[0], usable[1], data.valid[0]):
+        for fault in _between(usable[0], usable[1], data.valid):
             yield fault, told(fault)
+
+
+def _between(train: Sequence[Pair], valid: Sequence[Pair], paths: Sequence[str]) -> Iterator[Fault]:
+    """What is wrong with validation for who learns from the other: known already, or unheard of."""
+    yield from overlap(train, valid, paths[0])
+    if not train:
+        return
+    source, target = build_texts(
+        [pair.source for pair in train], [pair.target or "" for pair in train], kind="characters"
+    )
+    yield from lacking(source, ((pair.line, pair.source) for pair in valid), paths[0])
+    yield from lacking(target, ((pair.line, pair.target or "") for pair in valid), paths[-1])

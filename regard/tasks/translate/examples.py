@@ -32,8 +32,12 @@ class Examples:
         return [self.corpus[number].target or "" for number in self.numbers]
 
 
-def open_examples(data: Data, seed: int) -> Examples:
-    """Open the files of a configuration, and part what is learned from what is not."""
+def open_examples(data: Data) -> Examples:
+    """Open the files of a configuration, and part what is learned from what is not.
+
+    Whatever its seed, a run on these files keeps the same pairs to validate on: runs can be
+    compared, and vote together, for none has learned from what another is judged by.
+    """
     corpus = open_files(data.train, data)
     usable = clean(corpus, data.on_bad_input)
     notes, hashes = _notes(usable, data.train), {"train": corpus.fingerprint()}
@@ -45,7 +49,7 @@ def open_examples(data: Data, seed: int) -> Examples:
         valid = [other[number] for number in kept.numbers]
         return Examples(corpus, usable.numbers, valid, hashes, notes)
     sources = (corpus[number].source for number in usable.numbers)
-    parted = split(sources, share=data.valid_share, seed=seed)
+    parted = split(sources, share=data.valid_share)
     numbers = [usable.numbers[place] for place in parted.train]
     valid = [corpus[usable.numbers[place]] for place in parted.valid]
     return Examples(corpus, numbers, valid, hashes, notes)

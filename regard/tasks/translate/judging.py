@@ -1,6 +1,6 @@
 """How a model is judged while it learns: its loss on unseen pairs, and what it answers to some."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import nn
@@ -9,44 +9,70 @@ from regard.seq2seq.data import Pair, PairCodec, plan
 from regard.seq2seq.decoding import Greedy, Streaming
 from regard.seq2seq.metrics import bleu, exact_match
 from regard.seq2seq.model import EncoderDecoder
+from regard.seq2seq.seams import Answer, Term
 from regard.seq2seq.training import Validation
+from regard.tasks.pictures import as_blocks
 
 PAIRS, ANSWERED, SHOWN = 1000, 100, 3
 """By how many pairs the loss is told at most, how many are answered, and how many shown."""
 
+WIDEST = 72
+"""Columns of the widest picture that is shown as it goes."""
+
 
 class Judge:
-    """Tells the loss, BLEU and exact matches of a model on pairs that it does not learn from."""
+    """Tells the loss, BLEU and exact matches of a model on pairs that it does not learn from.
 
-    def __init__(self, pairs: Sequence[Pair], codec: PairCodec) -> None:
+    Args:
+        pairs: Which these are; the first of them are taken.
+        codec: Makes batches of them.
+        watch: Which score tells the best weights; if not the loss, all are answered.
+    """
+
+    def __init__(self, pairs: Sequence[Pair], codec: PairCodec, watch: str = "loss") -> None:
         self.pairs, self.codec = list(pairs[:PAIRS]), codec
-        lengths = [codec.size(pair) for pair in self.pairs]
-        self.batches = plan(lengths, seed=0, epoch=0, tokens=4096)
+        self.answered = self.pairs[: ANSWERED if watch == "loss" else PAIRS]
 
     def __call__(self, model: nn.Module, step: int) -> Validation:
         assert isinstance(model, EncoderDecoder)
         with torch.no_grad():
-            loss = self._loss(model)
+            found = list(terms(model, self.codec, self.pairs))
             answers = self._answers(model)
-        references = [pair.target or "" for pair in self.pairs[: len(answers)]]
+        said = [answer.text for answer in answers]
+        references = [pair.target or "" for pair in self.answered]
         scores = {
-            "loss": loss,
-            "bleu": bleu(answers, references).value,
-            "exact": exact_match(answers, references).value,
+            "loss": sum(float(term.total) for term in found) / _counted(found),
+            "bleu": bleu(said, references).value,
+            "exact": exact_match(said, references).value,
         }
-        shown = zip(self.pairs, answers, strict=False)
-        return Validation(scores, [f"{pair.source} → {said}" for pair, said in shown][:SHOWN])
+        shown = [f"{p.source} → {text}" for p, text in zip(self.answered, said, strict=True)]
+        return Validation(scores, shown[:SHOWN], _picture(answers))
 
-    def _loss(self, model: EncoderDecoder) -> float:
-        device, total, count = next(model.parameters()).device, 0.0, 0
-        for numbers in self.batches:
-            batch = self.codec.collate(numbers, [self.pairs[number] for number in numbers])
-            term = model.loss(batch.to(device))["tokens"]
-            total, count = total + float(term.total), count + term.count
-        return total / max(1, count)
-
-    def _answers(self, model: EncoderDecoder) -> list[str]:
+    def _answers(self, model: EncoderDecoder) -> list[Answer]:
         device = next(model.parameters()).device
-        asked = [Pair(pair.source, None, pair.line) for pair in self.pairs[:ANSWERED]]
+        asked = [Pair(pair.source, None, pair.line) for pair in self.answered]
         answers = Streaming(model, self.codec, Greedy(), device=device)(asked)
-        return [answer[0].text for answer in answers]
+        return [answer[0] for answer in answers]
+
+
+def terms(model: EncoderDecoder, codec: PairCodec, pairs: Sequence[Pair]) -> Iterator[Term]:
+    """What the targets cost a model, batch by batch."""
+    device = next(model.parameters()).device
+    lengths = [codec.size(pair) for pair in pairs]
+    for numbers in plan(lengths, seed=0, epoch=0, tokens=4096):
+        batch = codec.collate(numbers, [pairs[number] for number in numbers])
+        yield model.loss(batch.to(device))["tokens"]
+
+
+def _counted(found: Sequence[Term]) -> int:
+    return max(1, sum(term.count for term in found))
+
+
+def _picture(answers: Sequence[Answer]) -> str:
+    """What was read for the first answer that a terminal has room for; empty if there is none."""
+    for answer in answers:
+        if answer.weights is None or not answer.target:
+            continue
+        if sum(max(1, len(token)) for token in answer.source) < WIDEST:
+            return as_blocks(answer)
+    return ""

@@ -1,17 +1,36 @@
 """How good a translator is on pairs that it has not seen."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from regard.seq2seq.data import clean
-from regard.seq2seq.metrics import Bootstrap, Score, bleu, chrf, exact_match
+import torch
+
+from regard.seq2seq.data import Pair, clean
+from regard.seq2seq.metrics import Bootstrap, Score, bleu, chrf, exact_match, perplexity
 from regard.tasks.translate.examples import open_files
+from regard.tasks.translate.judging import terms
 from regard.tasks.translate.translator import Translator
 
 
-def scored(translator: Translator, paths: Sequence[str], *, beam: int | None = None) -> list[Score]:
-    """BLEU, chrF and exact matches, each with an interval by bootstrap."""
+def open_given(translator: Translator, paths: Sequence[str]) -> list[Pair]:
+    """Pairs from files as those of the translator's run are written; raise if one is bad."""
     corpus = open_files(paths, translator.config.data)
-    pairs = [corpus[number] for number in clean(corpus).numbers]
-    answers = translator.predict((pair.source for pair in pairs), beam=beam)
-    said, meant = [answer.text for answer in answers], [pair.target or "" for pair in pairs]
-    return [judge(said, meant, Bootstrap()) for judge in (bleu, chrf, exact_match)]
+    return [corpus[number] for number in clean(corpus).numbers]
+
+
+def scored(
+    translator: Translator,
+    pairs: Sequence[Pair],
+    *,
+    beam: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> list[Score]:
+    """BLEU, chrF and exact matches, each with an interval by bootstrap; and the perplexity.
+
+    The perplexity is of the first model alone if several vote.
+    """
+    sources = (pair.source for pair in pairs)
+    answers = translator.stream(sources, translator.search(beam), progress)
+    said, meant = [each[0].text for each in answers], [pair.target or "" for pair in pairs]
+    found = [judge(said, meant, Bootstrap()) for judge in (bleu, chrf, exact_match)]
+    with torch.inference_mode():
+        return [*found, perplexity(terms(translator.model, translator.codec, pairs))]

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from regard.attention.kernels import kept_heap
 from regard.seq2seq.data import PairCodec, plan
 from regard.seq2seq.errors import ConfigError, DataError
 from regard.seq2seq.training import Job, Outcome, Plan, Reporter, TrainingOptions, run, settle
@@ -11,6 +12,7 @@ from regard.tasks.config import as_toml, check_resumable, load
 from regard.tasks.config.models import build_model
 from regard.tasks.config.training import Tokens, Training
 from regard.tasks.config.translate import Translate
+from regard.tasks.translate.card import card, write_card
 from regard.tasks.translate.examples import Examples, open_examples
 from regard.tasks.translate.judging import Judge
 from regard.tasks.translate.texts import codec_of, keep_texts, kept_texts, new_texts
@@ -25,7 +27,7 @@ def train(directory: Path | str, config: Translate, reporter: Reporter | None = 
     begun = (directory / CONFIG).exists()
     if begun:
         check_resumable(load(Translate, path=str(directory / CONFIG)), config)
-    examples = open_examples(config.data, config.training.seed)
+    examples = open_examples(config.data)
     if reporter is not None:
         for note in examples.notes:
             reporter.noted(note)
@@ -40,14 +42,18 @@ def train(directory: Path | str, config: Translate, reporter: Reporter | None = 
     settle(config.training.seed, "initialisation")
     model = build_model(
         config.model, len(texts[0]), len(texts[1]),
-        shared=texts[0] is texts[1], smoothing=config.training.smoothing,
+        shared=texts[0] is texts[1],
+        smoothing=config.training.smoothing, coverage=config.training.coverage,
     )  # fmt: skip
     job = Job(
         model, examples.corpus, codec, planned,
-        validate=Judge(examples.valid, codec), settings=_fixed(config), data=examples.hashes,
+        validate=Judge(examples.valid, codec, config.training.watch),
+        settings=_fixed(config), data=examples.hashes,
     )  # fmt: skip
-    outcome = run(directory, job, training_options(config.training), reporter)
+    with kept_heap():
+        outcome = run(directory, job, training_options(config.training), reporter)
     _keep(directory, config)
+    write_card(directory, card(directory, config, examples, model, outcome))
     return outcome
 
 
@@ -55,9 +61,10 @@ def training_options(given: Training) -> TrainingOptions:
     """How the loop is told."""
     names = (
         "steps", "save_every", "validate_every", "keep", "patience", "seed",
-        "rate", "warmup", "clip", "ema", "accumulate", "threads", "device",
+        "rate", "warmup", "clip", "ema", "accumulate", "watch", "autocast", "threads", "device",
     )  # fmt: skip
     options: dict[str, Any] = {name: getattr(given, name) for name in names}
+    options |= {"decay": given.weight_decay, "maximise": given.watch != "loss"}
     return TrainingOptions(schedule=SCHEDULES[given.decay], **options)  # type: ignore[arg-type]
 
 
@@ -98,6 +105,6 @@ def _fixed(config: Translate) -> dict[str, Any]:
     whole = config.model_dump(mode="json", include={"text", "model"})
     training, data = config.training, config.data
     whole["batch"] = training.batch.model_dump(mode="json")
-    whole["smoothing"] = training.smoothing
+    whole["smoothing"], whole["coverage"] = training.smoothing, training.coverage
     whole["longest"], whole["on_bad_input"] = data.longest, data.on_bad_input
     return whole

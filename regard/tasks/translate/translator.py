@@ -1,15 +1,26 @@
 """A trained translator: texts in, answers with their scores and weights out."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import torch
+from torch import nn
 
 from regard.seq2seq.data import Pair, PairCodec
-from regard.seq2seq.decoding import Beam, Longest, Power, Streaming
+from regard.seq2seq.decoding import (
+    Beam,
+    Ensemble,
+    Forced,
+    Longest,
+    Power,
+    Replacement,
+    Sampling,
+    Streaming,
+    quantised,
+)
 from regard.seq2seq.errors import RunError
 from regard.seq2seq.model import EncoderDecoder
-from regard.seq2seq.seams import Answer, Search
+from regard.seq2seq.seams import Answer, Search, Stepper
 from regard.seq2seq.training import Store, load_weights
 from regard.tasks.config import load
 from regard.tasks.config.models import build_model
@@ -23,18 +34,34 @@ class Translator:
 
     translator = Translator.load("runs/dates")
     translator.predict(["3 May 1979"])[0].text
+
+    Args:
+        model: What answers.
+        codec: Texts to tokens and back.
+        config: The configuration of its run.
+        about: Which weights these are, for people.
+        unknown: What stands for unknown words; None leaves their sign.
     """
 
     def __init__(
-        self, model: EncoderDecoder, codec: PairCodec, config: Translate, about: str
+        self,
+        model: EncoderDecoder,
+        codec: PairCodec,
+        config: Translate,
+        about: str,
+        unknown: Replacement | None = None,
     ) -> None:
         self.model, self.codec, self.config = model.eval(), codec, config
-        self.about = about
-        """Which weights these are, for people."""
+        self.about, self.unknown = about, unknown
+        self.others: list[EncoderDecoder] = []
+        """Models that vote with it on each token."""
 
     @classmethod
-    def load(cls, directory: Path | str, *, last: bool = False) -> "Translator":
-        """The best weights of a run, averaged if it keeps an average; or its last."""
+    def load(cls, directory: Path | str, *, last: bool = False, int8: bool = False) -> "Translator":
+        """The best weights of a run, averaged if it keeps an average; or its last.
+
+        With `int8`, its large linear layers are rounded to 255 levels: quicker on a CPU.
+        """
         directory = Path(directory)
         if not (directory / CONFIG).is_file():
             raise RunError(
@@ -51,14 +78,38 @@ class Translator:
         averaged = load_weights(model, found)
         kind = "averaged weights" if averaged else "weights"
         about = f"{'last' if last else 'best'} {kind}, of step {found.step}"
+        if int8:
+            model, about = _rounded(model), f"{about}, in int8"
         return cls(model, codec_of(config, texts), config, "; ".join([about, *found.notes]))
+
+    def join(self, other: "Translator") -> None:
+        """Let another translator vote on each token; both must have the same tokens."""
+        pairs = (
+            ("source", self.codec.source_text, other.codec.source_text),
+            ("target", self.codec.target_text, other.codec.target_text),
+        )
+        for side, ours, theirs in pairs:
+            if ours.fingerprint() != theirs.fingerprint():
+                raise RunError(
+                    f"the models have different {side} tokens, so they cannot answer together. "
+                    "Train them on the same files, with other seeds."
+                )
+        if self.codec.copying != other.codec.copying:
+            raise RunError("one of the models copies and the other does not. Give alike ones.")
+        self.others.append(other.model)
+        self.about = f"{self.about} + {other.about}"
 
     def search(self, beam: int | None = None, best: int = 1) -> Beam:
         """The search that the configuration asks for."""
         given = self.config.decoding
         width = max(best, given.beam if beam is None else beam)
-        longest = Longest(given.longest_factor, given.longest_extra)
-        return Beam(width, best, Power(given.penalty), longest)
+        return Beam(width, best, Power(given.penalty), self._longest())
+
+    def sampling(
+        self, temperature: float = 1.0, top_p: float = 1.0, count: int = 1, seed: int = 1
+    ) -> Sampling:
+        """Answers drawn by how likely they are, as long as the configuration allows."""
+        return Sampling(temperature, top_p, count, seed, self._longest())
 
     def stream(
         self,
@@ -67,14 +118,11 @@ class Translator:
         progress: Callable[[int], None] | None = None,
     ) -> Iterator[list[Answer]]:
         """For each text its answers, the best first; for an empty one an empty answer."""
-        device = next(self.model.parameters()).device
-        asked = Streaming(self.model, self.codec, search or self.search(), device=device)
         pairs = (
             Pair(text, None, line) if text.strip() else None
             for line, text in enumerate(texts, start=1)
         )
-        with torch.inference_mode():
-            yield from asked(pairs, progress)
+        yield from self._asked(pairs, search or self.search(), progress)
 
     def predict(self, texts: Iterable[str], *, beam: int | None = None) -> list[Answer]:
         """The best answer to each text."""
@@ -85,3 +133,45 @@ class Translator:
     ) -> list[list[Answer]]:
         """Several answers to each text, the best first."""
         return list(self.stream(texts, self.search(beam, best)))
+
+    def score(
+        self, pairs: Iterable[tuple[str, str]], progress: Callable[[int], None] | None = None
+    ) -> Iterator[Answer]:
+        """For each source and target the target as an answer; its score is its log-probability."""
+        given = (Pair(source, target, line) for line, (source, target) in enumerate(pairs, start=1))
+        for answers in self._asked(given, Forced(Power(0.0)), progress):
+            yield answers[0]
+
+    def _asked(
+        self,
+        pairs: Iterable[Pair | None],
+        search: Search,
+        progress: Callable[[int], None] | None,
+    ) -> Iterator[list[Answer]]:
+        device = next(self.model.parameters()).device
+        asked = Streaming(
+            self._stepper(), self.codec, search, device=device, replacement=self.unknown
+        )
+        with torch.inference_mode():
+            yield from asked(pairs, progress)
+
+    def _stepper(self) -> Stepper:
+        return Ensemble((self.model, *self.others)) if self.others else self.model
+
+    def _longest(self) -> Longest:
+        given = self.config.decoding
+        return Longest(given.longest_factor, given.longest_extra)
+
+
+def together(directories: Sequence[Path | str], *, last: bool, int8: bool) -> Translator:
+    """One translator of several runs: they vote on each token."""
+    first, *rest = (Translator.load(each, last=last, int8=int8) for each in directories)
+    for other in rest:
+        first.join(other)
+    return first
+
+
+def _rounded(model: nn.Module) -> EncoderDecoder:
+    found = quantised(model)
+    assert isinstance(found, EncoderDecoder)
+    return found

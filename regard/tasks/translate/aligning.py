@@ -1,0 +1,201 @@
+"""Soft word alignments of given pairs, by what a translator reads for them."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+import torch
+from torch import Tensor
+
+from regard.attention.errors import OptionError
+from regard.seq2seq.data import Pair, plan
+from regard.seq2seq.errors import ConfigError, DataError
+from regard.seq2seq.examples import Pairs, Span
+from regard.seq2seq.reading import (
+    SYMMETRIES,
+    Above,
+    Best,
+    Extraction,
+    Joined,
+    Links,
+    by_units,
+    joined,
+    product,
+    symmetrised,
+    turned,
+)
+from regard.tasks.translate.translator import Translator
+
+WINDOW, TOKENS = 4096, 4096
+"""How many pairs are held at once, and how many tokens are in a batch."""
+
+TRIED = 200
+"""By how many pairs two directions agree on their layers."""
+
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class Aligning:
+    """How links are made.
+
+    Args:
+        units: "word", "subword" or "char".
+        rule: Makes links of one direction's weights.
+        symmetry: How two directions become one: a name of `SYMMETRIES`, or "product".
+        threshold: Above which the product of both is a link.
+        layer: Whose reading it is; the model's own choice if empty.
+    """
+
+    units: str = "word"
+    rule: Extraction = field(default_factory=Best)
+    symmetry: str = "grow-diag-final-and"
+    threshold: float = 0.3
+    layer: str = ""
+
+    def __post_init__(self) -> None:
+        if self.symmetry not in (*SYMMETRIES, "product"):
+            raise OptionError(
+                f"symmetrisation is {self.symmetry!r}. Choose {', '.join(SYMMETRIES)} or product."
+            )
+
+
+def aligned(
+    one: Translator,
+    other: Translator | None,
+    pairs: Sequence[Pair],
+    options: Aligning,
+    progress: Progress | None = None,
+) -> Iterator[Links]:
+    """The links of each pair, by one direction or by both."""
+    if other is None:
+        soft = soft_alignments(
+            one, pairs, units=options.units, layer=options.layer, progress=progress
+        )
+        yield from (options.rule(each.weights, each.nothing) for each in soft)
+        return
+    layers = agreeing_layers(one, other, pairs, options.units)
+    swapped = (Pair(pair.target or "", pair.source, pair.line) for pair in pairs)
+    there = soft_alignments(one, pairs, units=options.units, layer=layers[0], progress=progress)
+    back = soft_alignments(other, swapped, units=options.units, layer=layers[1])
+    for forward, backward in zip(there, back, strict=True):
+        yield _both(forward, backward, options)
+
+
+def _both(forward: Joined, backward: Joined, options: Aligning) -> Links:
+    if options.symmetry == "product":
+        return Above(options.threshold, null=1.0)(product(forward.weights, backward.weights))
+    links = [options.rule(each.weights, each.nothing) for each in (forward, backward)]
+    return symmetrised(options.symmetry, links[0], turned(links[1]))
+
+
+def soft_alignments(
+    translator: Translator,
+    pairs: Iterable[Pair],
+    *,
+    units: str = "word",
+    layer: str = "",
+    progress: Progress | None = None,
+) -> Iterator[Joined]:
+    """For each pair what the units of its target read of those of its source.
+
+    Args:
+        translator: Whose attention it is.
+        pairs: Sources with their targets, in bounded memory however many there are.
+        units: "word", "subword" or "char".
+        layer: Whose reading: "decoder.2", or "decoder.2/head.1"; the model's own choice if empty.
+        progress: Hears how many pairs are done.
+    """
+    if not translator.model.decoder.reads:
+        raise ConfigError(
+            f"a model of kind {translator.config.model.kind} has no attention, so there is nothing "
+            'to align by. Train another: model.kind = "bahdanau", say.'
+        )
+    stream, done = iter(pairs), 0
+    while window := list(islice(stream, WINDOW)):
+        found: dict[int, Joined] = {}
+        for numbers in plan(
+            [translator.codec.size(pair) for pair in window], seed=0, epoch=0, tokens=TOKENS
+        ):
+            some = [window[number] for number in numbers]
+            found.update(zip(numbers, _batch(translator, some, units, layer), strict=True))
+            if progress is not None:
+                progress(done + len(found))
+        done += len(window)
+        yield from (found[number] for number in range(len(window)))
+
+
+def agreeing_layers(
+    forward: Translator, backward: Translator, pairs: Sequence[Pair], units: str = "word"
+) -> tuple[str, str]:
+    """The layers of two directions whose links agree best on some pairs; no gold is looked at."""
+    some = [pair for pair in pairs[:TRIED] if pair.target]
+    sides = forward, backward
+    swapped = [Pair(pair.target or "", pair.source, pair.line) for pair in some]
+    links = []
+    for translator, given in zip(sides, (some, swapped), strict=True):
+        own = {}
+        for layer in layers(translator):
+            soft = soft_alignments(translator, given, units=units, layer=layer)
+            own[layer] = [Best()(each.weights, each.nothing) for each in soft]
+        links.append(own)
+    return max(
+        ((one, other) for one in links[0] for other in links[1]),
+        key=lambda chosen: _agreement(links[0][chosen[0]], links[1][chosen[1]]),
+    )
+
+
+def layers(translator: Translator) -> list[str]:
+    """The names of a model's layers that read the source; one empty name if there is but one."""
+    config = translator.config.model
+    if config.kind != "transformer":
+        return [""]
+    return [f"decoder.{number}" for number in range(config.layers)]
+
+
+def _agreement(forward: Sequence[Links], backward: Sequence[Links]) -> float:
+    """What share of all links both directions have."""
+    both, total = 0, 0
+    for one, other in zip(forward, backward, strict=True):
+        both += 2 * len(one & turned(other))
+        total += len(one) + len(other)
+    return both / max(1, total)
+
+
+@torch.inference_mode()
+def _batch(translator: Translator, pairs: Sequence[Pair], units: str, layer: str) -> list[Joined]:
+    batch = translator.codec.collate(range(len(pairs)), pairs)
+    assert isinstance(batch, Pairs)
+    assert batch.target is not None
+    device = next(translator.model.parameters()).device
+    chosen = _chosen(translator.model.read(batch.to(device)), layer, translator).cpu()
+    delay = translator.model.decoder.delay
+    found = []
+    for row, pair in enumerate(pairs):
+        source_spans, target_spans = batch.source.spans[row], batch.target.spans[row][1:-1]
+        weights = chosen[row, delay : delay + len(target_spans), : len(source_spans)]
+        found.append(_joined(weights, pair, target_spans, source_spans, units))
+    return found
+
+
+def _joined(
+    weights: Tensor, pair: Pair, target: Sequence[Span], source: Sequence[Span], units: str
+) -> Joined:
+    target_units = by_units(units, pair.target or "", target)
+    source_units = by_units(units, pair.source, source)
+    return joined(weights, target, source, target_units, source_units)
+
+
+def _chosen(readings: Mapping[str, Tensor], layer: str, translator: Translator) -> Tensor:
+    """The weights of one layer, the mean of its heads, or of one head."""
+    if not layer:
+        # The layer before the last is where words look for their like (Garg 2019).
+        known = layers(translator)
+        layer = known[max(0, len(known) - 2)] or "decoder"
+    if layer in readings:
+        return readings[layer]
+    heads = [own for name, own in readings.items() if name.startswith(f"{layer}/head.")]
+    if not heads:
+        names = ", ".join(dict.fromkeys(name.split("/")[0] for name in readings))
+        raise DataError(f"the model has no layer {layer}. It has {names}.")
+    return torch.stack(heads).mean(0)

@@ -1,0 +1,109 @@
+"""A model card: what a run's model is, what it learned from and how good it is, for people."""
+
+import json
+import os
+import platform
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from regard.seq2seq.training import Outcome
+from regard.tasks.config.translate import Translate
+from regard.tasks.translate.examples import Examples
+
+CARD, LOG = "card.md", "log.jsonl"
+PACKAGES = ("regard", "torch", "tokenizers", "sacrebleu")
+
+
+def card(
+    directory: Path, config: Translate, examples: Examples, model: nn.Module, outcome: Outcome
+) -> str:
+    """The card of a run as it stands, as Markdown."""
+    count = sum(parameter.numel() for parameter in model.parameters())
+    judged = _validated(directory / LOG, None if outcome.best is None else outcome.best.step)
+    name = directory.resolve().name
+    sections = {
+        f"# {name}": [
+            f"A translator of kind `{config.model.kind}` with {count:,} parameters. "
+            f"Training {outcome}.",
+            f"    regard predict {directory} input.txt",
+        ],
+        "## What it learned from": [
+            _table(("files", "pairs", "SHA-256"), _files(config, examples)),
+            f"Text: `{config.text.kind}`. " + _notes(examples),
+        ],
+        "## How good it is": [
+            _table(("score of the validation", "value"), judged)
+            if judged
+            else "It has not been validated yet.",
+            "BLEU and exact matches are of greedy answers; `regard evaluate` gives them with "
+            "intervals and signatures, on pairs that nothing was chosen by.",
+        ],
+        "## Made with": [
+            _table(("what", "version"), versions().items()),
+            f"Seed {config.training.seed}. Everything else is in `run.toml`.",
+        ],
+    }
+    return "\n\n".join("\n\n".join([head, *texts]) for head, texts in sections.items()) + "\n"
+
+
+def write_card(directory: Path, text: str) -> None:
+    """Write it, whole or not at all."""
+    part = directory / f".{CARD}.part"
+    part.write_text(text, encoding="utf-8")
+    os.replace(part, directory / CARD)
+
+
+def versions() -> dict[str, str]:
+    """Of what computes here."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def _files(config: Translate, examples: Examples) -> list[tuple[str, str, str]]:
+    data, rows = config.data, []
+    rows.append((_named(data.train), f"{len(examples.numbers):,}", examples.hashes["train"]))
+    if "valid" in examples.hashes:
+        rows.append((_named(data.valid), f"{len(examples.valid):,}", examples.hashes["valid"]))
+    else:
+        rows.append(("split off to validate", f"{len(examples.valid):,}", "–"))
+    return rows
+
+
+def _named(paths: tuple[str, ...]) -> str:
+    return ", ".join(Path(path).name for path in paths)
+
+
+def _notes(examples: Examples) -> str:
+    return f"Of the lines: {'; '.join(examples.notes)}." if examples.notes else ""
+
+
+def _validated(log: Path, step: int | None) -> list[tuple[str, str]]:
+    """The scores of the validation that found the best weights."""
+    if step is None:
+        return []
+    found: Mapping[str, Any] = {}
+    with log.open(encoding="utf-8") as lines:
+        for line in lines:
+            said = json.loads(line)
+            if said["step"] == step and "validation" in said:
+                found = said["validation"]
+    return [(name, "–" if value is None else f"{value:.4g}") for name, value in found.items()]
+
+
+def _table(head: tuple[str, ...], rows: Any) -> str:
+    """A table of Markdown."""
+    lines = [head, ("---",) * len(head), *rows]
+    return "\n".join("| " + " | ".join(_cell(each) for each in line) + " |" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

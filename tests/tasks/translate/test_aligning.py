@@ -1,0 +1,114 @@
+"""Alignments by what a translator reads: of its own words, both ways, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from regard.attention.errors import OptionError
+from regard.seq2seq.data import Pair
+from regard.seq2seq.errors import ConfigError, DataError
+from regard.seq2seq.examples import Pairs
+from regard.seq2seq.reading import Best, turned
+from regard.tasks.translate import Translator, train
+from regard.tasks.translate import aligning as aligning_module
+from regard.tasks.translate.aligning import Aligning, agreeing_layers, aligned, soft_alignments
+from tests.tasks.translate.small import configured, write_pairs
+
+PAIRS = [Pair("two four one", "2 4 1", 1), Pair("zero three", "0 3", 2)]
+SWAPPED = [Pair(pair.target or "", pair.source, pair.line) for pair in PAIRS]
+STRAIGHT = [frozenset({(0, 0), (1, 1), (2, 2)}), frozenset({(0, 0), (1, 1)})]
+TINY = {"kind": "transformer", "size": 12, "heads": 2, "layers": 3, "inner": 17}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Both directions, a Transformer and a model without attention; none has learned anything."""
+    folder = tmp_path_factory.mktemp("aligning")
+    there = write_pairs(folder / "there.tsv")
+    back = folder / "back.tsv"
+    lines = (line.split("\t") for line in there.read_text("utf-8").splitlines())
+    back.write_text("".join(f"{b}\t{a}\n" for a, b in lines), encoding="utf-8")
+    train(folder / "there", configured(there, training__steps=1))
+    train(folder / "back", configured(back, training__steps=1))
+    model = {f"model__{key}": value for key, value in TINY.items()}
+    train(folder / "transformer", configured(there, training__steps=2, **model))
+    plain = {"model__kind": "plain", "model__embedding": 5, "model__state_size": 7}
+    train(folder / "plain", configured(there, training__steps=1, **plain))
+    return folder
+
+
+def reading_along(folder: Path) -> Translator:
+    """A translator whose target token n reads the source's token n, mostly."""
+    translator = Translator.load(folder)
+
+    def read(batch: Pairs) -> dict[str, Tensor]:
+        assert batch.target is not None
+        rows, columns = batch.target.ids.shape[1] - 1, batch.source.ids.shape[1]
+        weights = torch.full((len(batch.items), rows, columns), 0.1 / columns)
+        return {"decoder": weights + 0.9 * torch.eye(rows, columns)}
+
+    translator.model.read = read  # type: ignore[method-assign]
+    return translator
+
+
+def test_links_follow_what_is_read(runs: Path) -> None:
+    there = reading_along(runs / "there")
+    assert list(aligned(there, None, PAIRS, Aligning())) == STRAIGHT
+
+
+@pytest.mark.parametrize("symmetry", ["intersection", "union", "grow-diag-final-and", "product"])
+def test_both_directions_agree(runs: Path, symmetry: str) -> None:
+    there, back = reading_along(runs / "there"), reading_along(runs / "back")
+    assert list(aligned(there, back, PAIRS, Aligning(symmetry=symmetry))) == STRAIGHT
+    assert [turned(links) for links in aligned(back, there, SWAPPED, Aligning())] == STRAIGHT
+
+
+@pytest.mark.parametrize("name", ["there", "transformer"])
+@pytest.mark.parametrize("units", ["word", "subword", "char"])
+def test_every_row_is_a_share_of_one(runs: Path, name: str, units: str) -> None:
+    for each in soft_alignments(Translator.load(runs / name), PAIRS, units=units):
+        total = each.weights.sum(-1) + each.nothing
+        torch.testing.assert_close(total, torch.ones_like(total))
+
+
+def test_batches_and_windows_change_nothing(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    translator, heard = Translator.load(runs / "there"), list[int]()
+    whole = [each.weights for each in soft_alignments(translator, PAIRS * 3)]
+    monkeypatch.setattr(aligning_module, "WINDOW", 2)
+    monkeypatch.setattr(aligning_module, "TOKENS", 1)
+    parts = list(soft_alignments(translator, PAIRS * 3, progress=heard.append))
+    assert heard[-1] == 6
+    for one, other in zip(whole, parts, strict=True):
+        torch.testing.assert_close(one, other.weights)
+
+
+def test_a_transformers_token_reads_when_it_is_asked_about(runs: Path) -> None:
+    """The reading of a token is the row after the one that it is predicted from."""
+    translator = Translator.load(runs / "transformer")
+    batch = translator.codec.collate([0], PAIRS[:1])
+    heads = [
+        rows for name, rows in translator.model.read(batch).items()
+        if name.startswith("decoder.1/")
+    ]  # fmt: skip
+    row = torch.stack(heads).mean(0)[0, 1, :3]  # of the first token
+    (found,) = soft_alignments(translator, PAIRS[:1])
+    torch.testing.assert_close(found.weights[0], row)
+
+
+def test_layers_are_chosen_by_agreement(runs: Path) -> None:
+    there, other = Translator.load(runs / "transformer"), Translator.load(runs / "back")
+    layer, own = agreeing_layers(there, other, PAIRS)
+    assert layer in {"decoder.0", "decoder.1", "decoder.2"}
+    assert own == ""
+
+
+def test_what_cannot_be_aligned_is_told(runs: Path) -> None:
+    with pytest.raises(ConfigError, match="kind plain has no attention"):
+        next(soft_alignments(Translator.load(runs / "plain"), PAIRS))
+    with pytest.raises(DataError, match=r"no layer decoder\.9\. It has decoder"):
+        next(soft_alignments(Translator.load(runs / "transformer"), PAIRS, layer="decoder.9"))
+    with pytest.raises(OptionError, match="grow-diag"):
+        Aligning(symmetry="both")
+    assert Aligning().rule == Best()
