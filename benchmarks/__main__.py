@@ -17,14 +17,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run what was named, or everything; then write the page."""
     options = parsed(arguments)
     if options.list:
-        for name in suite.NAMES:
+        for name in (*suite.NAMES, *suite.TOOLKIT):
             print(f"{name:<16} {suite.title_of(name)}")
         return 0
     folder = Path(options.out) if options.out else None
     if folder is None:
         quick = options.quick and options.names != ["report"]
         folder = Path(tempfile.mkdtemp(prefix="regard-bench-")) if quick else results.RESULTS
-    settings = Settings(options.quick, options.threads, not options.no_peers)
+    data = Path(options.data) if options.data else None
+    settings = Settings(options.quick, options.threads, not options.no_peers, data)
     for name in options.names or suite.NAMES:
         if name != "report":
             ran(name, settings, folder)
@@ -48,8 +49,10 @@ def ran(name: str, settings: Settings, folder: Path) -> None:
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     """What was asked for; a wrong name is told the right ones."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    known = (*suite.NAMES, "report")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="which to run; all if none")
+    known = (*suite.NAMES, *suite.TOOLKIT, "report")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="which to run; those of attention if none"
+    )
     parser.add_argument("--list", action="store_true", help="say which there are")
     parser.add_argument(
         "--quick", action="store_true",
@@ -57,6 +60,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument("--threads", type=_counts, default=(1, 2), help="such as 1,2")
     parser.add_argument("--no-peers", action="store_true", help="install and start no peer")
+    parser.add_argument("--data", metavar="FOLDER", help="Multi30k, for those of the toolkit")
     parser.add_argument("--out", metavar="FOLDER", help="where to write, instead")
     options = parser.parse_args(arguments)
     for name in options.names:

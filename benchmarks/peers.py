@@ -45,6 +45,17 @@ PEERS = {
     ),
     "entmax": Peer(("entmax", "torch")),
     "x-transformers": Peer(("x-transformers", "torch")),
+    "marian": Peer(("transformers", "torch")),
+    # It asks for an older torch, and for much that its models do not use.
+    "opennmt": Peer(
+        ("OpenNMT-py", "ctranslate2", "torch"),
+        also=(
+            "configargparse", "flask", "numpy", "pyonmttok", "pyyaml", "rapidfuzz", "sacrebleu",
+            "setuptools", "six", "tensorboard", "waitress",
+        ),
+        without_dependencies=("OpenNMT-py",),
+        variables={"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"},
+    ),
     # It asks for torchaudio, of which there is no build for every torch; its attention does not.
     "speechbrain": Peer(
         ("speechbrain", "torch"),

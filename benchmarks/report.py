@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks import plots, tables
 from benchmarks.results import Result, Row
-from benchmarks.suite import NAMES
+from benchmarks.suite import NAMES, TOOLKIT
 from benchmarks.tables import number
 
 HEADER = """# Benchmarks
@@ -43,7 +43,7 @@ def write(results: Mapping[str, Result], docs: Path) -> Path:
 
 def text(results: Mapping[str, Result], pictures: Mapping[str, Sequence[str]]) -> str:
     """All of the page."""
-    known = [results[name] for name in NAMES if name in results]
+    known = [results[name] for name in (*NAMES, *TOOLKIT) if name in results]
     parts = [HEADER]
     if any(result["quick"] for result in known):
         parts.append(QUICK + "\n")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import CAREFUL, QUICK, Plan
@@ -15,6 +16,8 @@ class Settings:
     quick: bool = False
     threads: tuple[int, ...] = (1, 2)
     peers: bool = True
+    data: Path | None = None
+    """A folder with what a benchmark reads, where it reads anything."""
 
     @property
     def plan(self) -> Plan:

@@ -23,6 +23,9 @@ NAMES = (
 )
 """In the order in which they run and are reported."""
 
+TOOLKIT = ("learning", "translating", "bleu", "kills")
+"""Those of the toolkit: long, so that they run when they are named; some need data."""
+
 
 def module_of(name: str) -> ModuleType:
     """The file of a benchmark; its docstring is what people read about it."""

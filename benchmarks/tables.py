@@ -18,11 +18,10 @@ def of(result: Result) -> str:
         return ""
     if "rate" in rows[0]:
         return _limits(result)
-    if "times_as_wrong" in rows[0]:
-        return _accuracy(rows)
-    if not rows[0]["case"]:
-        return _alone(rows)
-    return _race(rows)
+    for mark, made in KINDS.items():
+        if mark in rows[0]:
+            return made(rows)
+    return _race(rows) if rows[0]["case"] else _alone(rows)
 
 
 def table(names: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
@@ -76,7 +75,8 @@ def _race(rows: Sequence[Row]) -> str:
     shares = [f"share of the limit: {LABELS.get(name, name)}" for name in limits]
     everyone = [OURS, *peers]
     peaks = [f"peak of {who}" for who in everyone]
-    names = [*keys, OURS, "CPU", *peers, *shares, "against one thread", *peaks]
+    paces = [f"{who}: {_unit(rows)} a CPU second" for who in everyone]
+    names = [*keys, OURS, "CPU", *peers, *shares, "against one thread", *peaks, *paces]
     lines = []
     for sides in cases.values():
         ours = sides.get(OURS, {})
@@ -86,10 +86,19 @@ def _race(rows: Sequence[Row]) -> str:
         line += [_share(ours, name) for name in limits]
         line.append(ratio(ours["over_one"]) if "over_one" in ours else "")
         line += [size(sides[w]["peak"]) if "peak" in sides.get(w, ()) else "" for w in everyone]
+        line += [_pace(sides.get(who, {})) for who in everyone]
         lines.append(line)
     constant = ", ".join(f"{name} {_plain(value)}" for name, value in same.items())
     parts = [f"In all rows: {constant}." if constant else "", table(names, lines), _failures(rows)]
     return "\n\n".join(part for part in parts if part)
+
+
+def _pace(row: Row) -> str:
+    return f"{row['pace']['median']:,.0f}" if "pace" in row else ""
+
+
+def _unit(rows: Sequence[Row]) -> str:
+    return next((row["pace"]["unit"] for row in rows if "pace" in row), "")
 
 
 def _varying(cases: Sequence[Row]) -> tuple[list[str], Row]:
@@ -165,3 +174,30 @@ def _accuracy(rows: Sequence[Row]) -> str:
         lines.append([*case, row["of"], *errors, f"{number(row['times_as_wrong'])} ×"])
     sides = ["error of regard", "error of plain code", "times as wrong"]
     return table([*keys, "of", *sides], lines)
+
+
+def _quality(rows: Sequence[Row]) -> str:
+    """What a recipe reached, and at what cost."""
+    lines = []
+    for row in rows:
+        ways = [(row[way]["BLEU"], row[way]["seconds"]) for way in ("scores", "int8", "greedy")]
+        told = [f"{score['value']:.2f} ({taken:.0f} s)" for score, taken in ways]
+        low, high = row["scores"]["BLEU"]["interval"]
+        chrf = f"{row['scores']['chrF2']['value']:.2f}"
+        minutes = f"{row['minutes']:.1f}"
+        lines.append([row["case"]["recipe"], minutes, *told, f"{low:.2f}–{high:.2f}", chrf])
+    beams = ["BLEU, beam (CPU seconds)", "in int8", "greedily"]
+    names = ["recipe", "CPU minutes", *beams, "95 % of the first", "chrF"]
+    return table(names, lines) + f"\n`{rows[0]['scores']['BLEU']['signature']}`\n"
+
+
+def _kills(rows: Sequence[Row]) -> str:
+    lines = [
+        [row["case"]["killed"], *(str(row[name]) for name in ("kills", "lost", "runs", "same"))]
+        for row in rows
+    ]
+    return table(["killed", "times", "most updates lost", "runs", "equal to the bit"], lines)
+
+
+KINDS = {"minutes": _quality, "kills": _kills, "times_as_wrong": _accuracy}
+"""By what only rows of a kind have."""

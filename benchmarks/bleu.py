@@ -1,0 +1,97 @@
+"""What the recipes reach on Multi30k, English to German, and what it costs.
+
+Each recipe is trained by `regard train` on one core and scored by `regard evaluate` on
+test_2016_flickr: raw text, BLEU with sacrebleu's 13a, cased, with a beam of 5. Nothing is chosen by
+the test set: the best weights are those of the best validation. CPU minutes are those of the whole
+command, validation included. A run that lies finished in `.benchmarks/runs` is scored again, and
+one that was interrupted goes on; their minutes are added up.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks import captions
+from benchmarks.machine import ROOT
+from benchmarks.measure import FailedError
+from benchmarks.results import Row
+from benchmarks.settings import Outcome, Settings, promise
+
+RUNS = ROOT / ".benchmarks" / "runs"
+RECIPES = {"multi30k-transformer": 38.0, "multi30k-bahdanau": 35.0}
+"""What each must reach."""
+
+MINUTES = 60.0
+LOSS = 0.3
+"""What int8 may cost."""
+
+
+def run(settings: Settings) -> Outcome:
+    """Both recipes, one after the other."""
+    rows = [one(name, captions.folder(settings), settings.quick) for name in RECIPES]
+    return Outcome(rows, promises(rows))
+
+
+def one(recipe: str, data: Path, quick: bool) -> Row:
+    """Train a recipe, or go on with it; then score it."""
+    folder = RUNS / (f"{recipe}-quick" if quick else recipe)
+    train = [
+        "train", "translate", "--config", str(ROOT / "recipes" / f"{recipe}.toml"),
+        *_files("--data", data, "train"), *_files("--valid", data, "val"), "--out", str(folder),
+    ]  # fmt: skip
+    if quick:
+        train += ["--set", "training.steps=3"]
+    minutes = spent(folder, commanded(train)[1])
+    row: Row = {"case": {"recipe": recipe}, "who": "regard", "minutes": round(minutes, 1)}
+    test = [str(data / f"test_2016_flickr.{language}") for language in ("en", "de")]
+    for name, more in (("scores", []), ("greedy", ["--beam", "1"]), ("int8", ["--int8"])):
+        said, seconds = commanded(["evaluate", str(folder), *test, "--json", *more])
+        row[name] = {score["name"]: score for score in json.loads(said)}
+        row[name]["seconds"] = round(seconds, 1)
+    return row
+
+
+def commanded(arguments: Sequence[str]) -> tuple[str, float]:
+    """What the command says, and the CPU seconds that it took; errors are shown as they come."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "regard", *arguments], env=environment, stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    said = process.stdout.read().decode()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise FailedError(f"regard {arguments[0]} left with {process.returncode}")
+    return said, usage.ru_utime + usage.ru_stime
+
+
+def spent(folder: Path, seconds: float) -> float:
+    """CPU minutes that a run has taken in all, these among them."""
+    path = folder / "cpu.json"
+    before = json.loads(path.read_text()) if path.exists() else []
+    after = [*before, {"seconds": seconds, "at": time.strftime("%Y-%m-%d %H:%M")}]
+    path.write_text(json.dumps(after))
+    return sum(each["seconds"] for each in after) / 60
+
+
+def promises(rows: Sequence[Row]) -> list[Row]:
+    """What each recipe must reach, within how much, and what int8 may cost."""
+    held = []
+    for row, (recipe, needed) in zip(rows, RECIPES.items(), strict=True):
+        bleu = row["scores"]["BLEU"]["value"]
+        lost = bleu - row["int8"]["BLEU"]["value"]
+        held += [
+            promise(f"BLEU, {recipe}", [row], lambda _, v=bleu: v, at_least=needed),
+            promise(f"BLEU that int8 costs, {recipe}", [row], lambda _, v=lost: v, at_most=LOSS),
+            promise(f"CPU minutes, {recipe}", [row], lambda r: r["minutes"], at_most=MINUTES),
+        ]
+    return held
+
+
+def _files(option: str, data: Path, name: str) -> list[str]:
+    return [part for end in ("en", "de") for part in (option, str(data / f"{name}.{end}"))]

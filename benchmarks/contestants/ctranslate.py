@@ -1,0 +1,58 @@
+"""CTranslate2, with the weights of OpenNMT-py's Transformer."""
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ctranslate2
+import torch
+
+from benchmarks.contestants import captions, opennmt
+
+
+def translating(case: dict[str, Any], kind: str = "float32") -> Callable[[], object]:
+    """Test captions to so many tokens each."""
+    translator = _converted(case, kind)
+    names = opennmt.Vocabulary(captions.known()["vocabulary"]).ids_to_tokens
+    texts = []
+    for sources, lengths, *_ in captions.test_batches()[: case["batches"]]:
+        rows = zip(sources.tolist(), lengths.tolist(), strict=True)
+        texts.append([[names[token] for token in row[:length]] for row, length in rows])
+
+    def call() -> object:
+        return [
+            translator.translate_batch(
+                batch, beam_size=case["beam"], min_decoding_length=case["tokens"],
+                max_decoding_length=case["tokens"], max_batch_size=0,
+            )
+            for batch in texts
+        ]  # fmt: skip
+
+    return call
+
+
+def translating_int8(case: dict[str, Any]) -> Callable[[], object]:
+    """The same in int8."""
+    return translating(case, "int8")
+
+
+def _converted(case: dict[str, Any], kind: str) -> Any:
+    """As its own converter makes it of a checkpoint."""
+    options, model, vocabularies = opennmt.built(case)
+    state = model.state_dict()
+    own = {name: each for name, each in state.items() if not name.startswith("generator.")}
+    last = {
+        name.removeprefix("generator."): each for name, each in state.items() if name not in own
+    }
+    names = vocabularies["tgt"].ids_to_tokens
+    words = {"src": names, "tgt": names, "data_task": "seq2seq", "decoder_start_token": "<s>"}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder)
+        whole = {"model": own, "generator": last, "opt": options, "vocab": words}
+        torch.save(whole, path / "model.pt")
+        converter = ctranslate2.converters.OpenNMTPyConverter(str(path / "model.pt"))
+        converter.convert(str(path / "converted"))
+        return ctranslate2.Translator(
+            str(path / "converted"), compute_type=kind, inter_threads=1, intra_threads=1
+        )

@@ -1,0 +1,89 @@
+"""regard's encoder–decoders, of the sizes that peers are measured in."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from benchmarks.contestants import captions
+from regard.seq2seq.decoding import Beam, quantised
+from regard.seq2seq.examples import END, Pairs, Tokens
+from regard.seq2seq.model import EncoderDecoder
+from regard.seq2seq.seams import State, Step
+from regard.seq2seq.training import TrainingOptions, settle
+from regard.seq2seq.training.loop import updates
+from regard.seq2seq.training.optimiser import Optimiser
+from regard.tasks.config.model import Bahdanau, Luong, Model, Transformer
+from regard.tasks.config.models import build_model
+from regard.tasks.config.score import Additive
+
+MODELS: dict[str, Model] = {
+    "additive RNN": Bahdanau(
+        embedding=256, encoder_size=256, state_size=512, score=Additive(hidden_size=512)
+    ),
+    "Luong, general, fed": Luong(embedding=256, encoder_size=256, state_size=512),
+    "Luong, general, not fed": Luong(
+        embedding=256, encoder_size=256, state_size=512, feeding=False
+    ),
+    "Transformer-tiny": Transformer(),
+}
+
+
+def training(case: dict[str, Any]) -> Callable[[], object]:
+    """Updates on real captions, by the loop that `regard train` runs."""
+    model = _model(case)
+    batches = [_pairs(sides) for sides in captions.training_batches(case["batches"])]
+    optimiser = Optimiser(model, TrainingOptions(rate=1e-3))
+    return lambda: list(updates(model, ([batch] for batch in batches), optimiser, seed=1))
+
+
+def translating(case: dict[str, Any]) -> Callable[[], object]:
+    """Test captions to so many tokens each, by the search that `regard predict` runs."""
+    model = _model(case).eval()
+    return _translating(model, case)
+
+
+def translating_int8(case: dict[str, Any]) -> Callable[[], object]:
+    """The same in int8."""
+    found = quantised(_model(case))
+    assert isinstance(found, EncoderDecoder)
+    return _translating(found, case)
+
+
+def _translating(model: EncoderDecoder, case: dict[str, Any]) -> Callable[[], object]:
+    endless, search = Endless(model), Beam(case["beam"], longest=case["tokens"])
+    batches = [_pairs(sides) for sides in captions.test_batches()[: case["batches"]]]
+
+    def call() -> object:
+        with torch.inference_mode():
+            return [search(endless, batch) for batch in batches]
+
+    return call
+
+
+class Endless:
+    """A model that never ends by itself, so that all write as much."""
+
+    def __init__(self, model: EncoderDecoder) -> None:
+        self.model = model
+
+    def start(self, batch: Any, width: int) -> State:
+        return self.model.start(batch, width)
+
+    def step(self, tokens: Any, state: State) -> Step:
+        step = self.model.step(tokens, state)
+        step.log_probs[..., END] = -torch.inf
+        return step
+
+
+def _model(case: dict[str, Any]) -> EncoderDecoder:
+    settle(1, "initialisation")
+    count = captions.known()["vocabulary"]
+    return build_model(MODELS[case["model"]], count, count, shared=True, smoothing=0.1)
+
+
+def _pairs(sides: captions.Sides) -> Pairs:
+    sources, source_lengths, targets, target_lengths = sides
+    return Pairs(
+        range(len(sources)), Tokens(sources, source_lengths), Tokens(targets, target_lengths)
+    )
