@@ -45,7 +45,7 @@ class Plan:
     """Seconds after which three rounds are enough; a tenth of it, and one call warms up enough."""
 
 
-CAREFUL = Plan(rounds=9, seconds=3.0, most=60, repetition=0.05, warmups=3)
+CAREFUL = Plan(rounds=9, seconds=2.0, most=40, repetition=0.05, warmups=2, longest=20.0)
 QUICK = Plan(rounds=2, seconds=0.05, most=3, repetition=0.002, warmups=1)
 LEAST = 3
 """Rounds that are never saved."""
