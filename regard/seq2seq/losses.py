@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from regard.attention.kernels import native
 from regard.attention.kernels.autocast import off
 
 CHUNK = 1 << 21
@@ -48,6 +49,9 @@ def log_softmax(
         shifted = scores - scores.amax(-1, keepdim=True).detach()
         return shifted - shifted.clamp(min=lowest).exp().sum(-1, keepdim=True).log()
     flat = scores.reshape(-1, scores.shape[-1])
+    if _in_c(flat):
+        native.log_softmax(flat, bias)
+        return flat.view(scores.shape)
     for part in _near(flat):
         rows = flat[part]
         if bias is not None:
@@ -68,6 +72,17 @@ def chunks(rows: int, vocabulary: int, most: int) -> list[slice]:
     return [slice(first, min(first + step, rows)) for first in range(0, rows, step)]
 
 
+def _in_c(scores: Tensor) -> bool:
+    """Can the C kernels go over these?"""
+    return (
+        scores.is_cpu
+        and scores.dtype == torch.float32
+        and scores.is_contiguous()
+        and native.library() is not None
+        and not torch.compiler.is_compiling()
+    )
+
+
 def _near(scores: Tensor) -> list[slice]:
     """Rows to go over together; a GPU takes all at once."""
     rows, tokens = scores.shape
@@ -86,11 +101,14 @@ class _Told(torch.autograd.Function):
         gradients = [torch.zeros_like(given) for given in (features, weight, bias) if learns]
         for rows in chunks(len(features), len(weight), CHUNK):
             scores, wanted, own = features[rows] @ weight.mT, targets[rows], chosen[rows]
-            for near in _near(scores):
-                total += _turned(scores[near], bias, wanted[near], smoothing, own[near])
-                if learns:
-                    gradients[2] += scores[near].sum(0)
+            if _in_c(scores):
+                lost, own[:] = native.told(scores, bias, wanted, smoothing)
+                total += lost.sum()
+            else:
+                for near in _near(scores):
+                    total += _turned(scores[near], bias, wanted[near], smoothing, own[near])
             if learns:
+                gradients[2] += scores.sum(0)
                 torch.mm(scores, weight, out=gradients[0][rows])
                 gradients[1].addmm_(scores.mT, features[rows])
         ctx.save_for_backward(*gradients)

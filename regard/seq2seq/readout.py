@@ -87,7 +87,6 @@ class Readout(nn.Module):
     def log_probs(
         self, features: Float[Tensor, "*row size"], aside: Aside | None = None
     ) -> Float[Tensor, "*row token"]:
-        weight: object = self.linear.weight
-        if isinstance(weight, Tensor):
-            return log_softmax(functional.linear(features, weight), self.linear.bias)
+        if type(self.linear) is nn.Linear:
+            return log_softmax(functional.linear(features, self.linear.weight), self.linear.bias)
         return log_softmax(self.linear(features))  # quantised, say

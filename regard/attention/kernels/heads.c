@@ -25,40 +25,51 @@ typedef struct {
 /* ---- the loops, for each level of processor ------------------------------------------------ */
 
 /* Scores of all heads, key by key: a key's heads lie side by side. */
-INLINE void compared(const Heads *h, const float *q, const float *keys, long count, float *to) {
-    const long wide = 2 * h->heads * h->size, apart = regard_padded(h->count);
+INLINE void compared(const Heads *h, const float *q, const float *keys, long count, float *to,
+                     const long size) {
+    const long wide = 2 * h->heads * size, apart = regard_padded(h->count);
     for (long j = 0; j < count; j++)
         for (long n = 0; n < h->heads; n++) {
-            const float *a = q + n * h->size, *b = keys + j * wide + n * h->size;
+            const float *a = q + n * size, *b = keys + j * wide + n * size;
             float sum = 0;
 #pragma omp simd reduction(+ : sum)
-            for (long i = 0; i < h->size; i++) sum += a[i] * b[i];
+            for (long i = 0; i < size; i++) sum += a[i] * b[i];
             to[n * apart + j] = sum;
         }
 }
 
 INLINE void summed(const Heads *h, const float *values, long count, const float *w,
-                   float *restrict to) {
-    const long wide = 2 * h->heads * h->size, apart = regard_padded(h->count);
-    memset(to, 0, h->heads * h->size * sizeof(float));
-    for (long j = 0; j < count; j++)
-        for (long n = 0; n < h->heads; n++) {
-            const float share = w[n * apart + j], *a = values + j * wide + n * h->size;
-            float *restrict own = to + n * h->size;
+                   float *restrict to, const long size) {
+    const long wide = 2 * h->heads * size, apart = regard_padded(h->count);
+    for (long n = 0; n < h->heads; n++) {
+        float *restrict own = to + n * size;
+        for (long i = 0; i < size; i++) own[i] = 0;
+        for (long j = 0; j < count; j++) {
+            const float share = w[n * apart + j], *a = values + j * wide + n * size;
 #pragma omp simd
-            for (long i = 0; i < h->size; i++) own[i] += share * a[i];
+            for (long i = 0; i < size; i++) own[i] += share * a[i];
         }
+    }
 }
+
+/* Heads are mostly of these sizes; known beforehand, their loops have no ends to look after. */
+#define SIZED(CALL, ...)                                                                           \
+    switch (h->size) {                                                                             \
+        case 16: CALL(h, __VA_ARGS__, 16); break;                                                  \
+        case 32: CALL(h, __VA_ARGS__, 32); break;                                                  \
+        case 64: CALL(h, __VA_ARGS__, 64); break;                                                  \
+        default: CALL(h, __VA_ARGS__, h->size);                                                    \
+    }
 
 typedef void (*Compare)(const Heads *, const float *, const float *, long, float *);
 typedef void (*Sum)(const Heads *, const float *, long, const float *, float *);
 
 #define LOOPS(KIND, NAME)                                                                          \
     KIND void compared_##NAME(const Heads *h, const float *q, const float *k, long n, float *to) { \
-        compared(h, q, k, n, to);                                                                  \
+        SIZED(compared, q, k, n, to)                                                               \
     }                                                                                              \
     KIND void summed_##NAME(const Heads *h, const float *v, long n, const float *w, float *to) {   \
-        summed(h, v, n, w, to);                                                                    \
+        SIZED(summed, v, n, w, to)                                                                 \
     }
 
 LOOPS(static, any)

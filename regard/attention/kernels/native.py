@@ -165,6 +165,27 @@ def dropped(inputs: Tensor, rate: float, seed: int) -> Tensor:
     return outputs
 
 
+def log_softmax(scores: Tensor, bias: Tensor | None) -> None:
+    """Turn scores, `(row, token)`, contiguous, into log-probabilities, in place."""
+    rows, count = scores.shape
+    _library().regard_tokens(
+        scores.data_ptr(), None if bias is None else bias.data_ptr(), None, 0.0, None, None,
+        count, rows, threads(scores.numel()), level(),
+    )  # fmt: skip
+
+
+def told(scores: Tensor, bias: Tensor, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
+    """The loss of each row, and its target's log-probability; scores become their gradients."""
+    rows, count = scores.shape
+    chosen, losses = scores.new_empty(rows), scores.new_empty(rows)
+    targets = targets.contiguous()
+    _library().regard_tokens(
+        scores.data_ptr(), bias.data_ptr(), targets.data_ptr(), smoothing,
+        chosen.data_ptr(), losses.data_ptr(), count, rows, threads(scores.numel()), level(),
+    )  # fmt: skip
+    return losses, chosen
+
+
 def threads(work: int) -> int:
     """As many as torch uses, but none for work that is done before it has started."""
     return 1 if work < 2 * WORK else min(torch.get_num_threads(), work // WORK)
@@ -187,6 +208,8 @@ def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
     found.regard_step.restype = FLAG
     found.regard_dropped.argtypes = [POINTER] * 2 + [WHOLE] + [NATURAL] * 2 + [REAL] + [FLAG] * 2
     found.regard_dropped.restype = None
+    found.regard_tokens.argtypes = [POINTER] * 3 + [REAL] + [POINTER] * 2 + [WHOLE] * 2 + [FLAG] * 2
+    found.regard_tokens.restype = None
     found.regard_heads.argtypes = [POINTER] + [FLAG] * 2
     found.regard_heads.restype = FLAG
     found.regard_level.restype = FLAG

@@ -1,0 +1,67 @@
+"""Log-probabilities and losses of a vocabulary in C: those of plain code, at every level."""
+
+import pytest
+import torch
+from torch.nn import functional
+
+from regard.attention.kernels import native
+from regard.seq2seq.losses import log_softmax, told
+
+pytestmark = pytest.mark.skipif(
+    native.library() is None, reason="the C kernels were not built here"
+)
+SIZES = [1, 7, 16, 1000, 1025, 2999]
+
+
+@pytest.fixture(params=range(native.level() + 1), autouse=True)
+def _level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "level", lambda: request.param)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("scale", [0.1, 1.0, 30.0, 1000.0])
+def test_log_probabilities_are_as_exact_as_torchs(size: int, scale: float) -> None:
+    torch.manual_seed(1)
+    scores, bias = torch.randn(5, size) * scale, torch.randn(size)
+    truth = functional.log_softmax(scores.double() + bias.double(), -1)
+    theirs = functional.log_softmax(scores + bias, -1)
+    found = log_softmax(scores.clone(), bias)
+    error, usual = (found - truth).abs().max(), (theirs - truth).abs().max()
+    assert error <= 2 * usual + 1e-6
+
+
+@pytest.mark.parametrize("threads", [1, 3, 9])
+def test_any_number_of_threads(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    scores = torch.randn(7, 100)
+    alone = log_softmax(scores.clone())
+    monkeypatch.setattr(native, "threads", lambda _: threads)
+    assert torch.equal(log_softmax(scores.clone()), alone)
+
+
+def test_what_is_no_number_stays_none() -> None:
+    scores = torch.zeros(3, 40)
+    scores[0, 3], scores[1, 5], scores[2, 7] = torch.nan, torch.inf, -torch.inf
+    found = log_softmax(scores)
+    assert found[0].isnan().any()
+    assert found[1].isnan().any()
+    assert found[2, 7] == -torch.inf
+    assert torch.allclose(found[2].exp().sum(), torch.ones(()))
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_the_loss_and_its_gradients_are_torchs(size: int, smoothing: float) -> None:
+    torch.manual_seed(2)
+    given = [torch.randn(shape).mul_(2).requires_grad_() for shape in ((9, 6), (size, 6), (size,))]
+    features, weight, bias = given
+    targets = torch.randint(0, size, (9,))
+    total, chosen = told(features, weight, bias, targets, smoothing)
+    scores = functional.linear(features, weight, bias)
+    truth = functional.cross_entropy(scores, targets, reduction="sum", label_smoothing=smoothing)
+    torch.testing.assert_close(total, truth)
+    own = scores.log_softmax(-1).gather(-1, targets[:, None])[:, 0]
+    torch.testing.assert_close(chosen, own.detach(), atol=1e-5, rtol=1e-5)
+    for ours, theirs in zip(
+        torch.autograd.grad(3 * total, given), torch.autograd.grad(3 * truth, given), strict=True
+    ):
+        torch.testing.assert_close(ours, theirs, atol=2e-5, rtol=2e-5)
