@@ -1,5 +1,6 @@
 """CTranslate2, with the weights of OpenNMT-py's Transformer."""
 
+import argparse
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -40,6 +41,7 @@ def translating_int8(case: dict[str, Any]) -> Callable[[], object]:
 def _converted(case: dict[str, Any], kind: str) -> Any:
     """As its own converter makes it of a checkpoint."""
     options, model, vocabularies = opennmt.built(case)
+    options.self_attn_type = "scaled-dot"  # the same weights; how they are used is its own affair
     state = model.state_dict()
     own = {name: each for name, each in state.items() if not name.startswith("generator.")}
     last = {
@@ -51,6 +53,7 @@ def _converted(case: dict[str, Any], kind: str) -> Any:
         path = Path(folder)
         whole = {"model": own, "generator": last, "opt": options, "vocab": words}
         torch.save(whole, path / "model.pt")
+        torch.serialization.add_safe_globals([argparse.Namespace])  # the converter trusts no other
         converter = ctranslate2.converters.OpenNMTPyConverter(str(path / "model.pt"))
         converter.convert(str(path / "converted"))
         return ctranslate2.Translator(

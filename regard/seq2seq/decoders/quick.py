@@ -23,6 +23,8 @@ from regard.seq2seq.seams import Encoded
 from regard.seq2seq.transformer_parts import Residual
 
 Seen = Float[Tensor, "row size"]
+Linear = tuple[Tensor, Tensor | None]
+"""A weight and its bias."""
 
 
 @runtime_checkable
@@ -31,20 +33,47 @@ class Layer(Protocol):
 
     inward: MultiHead
     across: MultiHead
+    forward_part: nn.Sequential
     recalled: Residual
     read: Residual
+    thought: Residual
 
-    def thinks(self, seen: Seen) -> Seen:
-        """The part that looks at each token alone."""
+
+class Packed:
+    """A layer's weights, as a step uses them."""
+
+    def __init__(self, layer: Layer) -> None:
+        inward, across = layer.inward, layer.across
+        into, *_, out = layer.forward_part
+        assert isinstance(into, nn.Linear)
+        assert isinstance(out, nn.Linear)
+        self.heads = inward.heads
+        self.inward = _joined(inward.query, inward.key, inward.value)
+        self.source = _joined(across.key, across.value)
+        self.recalled, self.asked, self.read = map(_own, (inward.out, across.query, across.out))
+        self.into, self.out = _own(into), _own(out)
+        self.norms = [each.norm for each in (layer.recalled, layer.read, layer.thought)]
+        self.first = layer.recalled.first
+
+    def before(self, part: int, seen: Seen) -> Seen:
+        """What a part of the layer is given."""
+        return self._normal(part, seen) if self.first else seen
+
+    def after(self, part: int, seen: Seen, found: Seen) -> Seen:
+        """What the next part is given; `found` is overwritten."""
+        found += seen
+        return found if self.first else self._normal(part, found)
+
+    def _normal(self, part: int, seen: Seen) -> Seen:
+        norm = self.norms[part]
+        return torch.layer_norm(seen, norm.normalized_shape, norm.weight, norm.bias, norm.eps)  # type: ignore[arg-type]
 
 
 @dataclass(slots=True)
-class Packed:
-    """The weights of a decoder as its steps need them, and where tokens stand."""
+class Shared:
+    """What all sentences of a batch have in common."""
 
-    inward: list[tuple[Tensor, Tensor | None]]
-    """Of each layer, what makes queries, keys and values in one product."""
-
+    layers: list[Packed]
     places: Tensor = field(default_factory=lambda: torch.empty(0, 0))
 
     def place(self, number: int, size: int) -> Float[Tensor, " size"]:
@@ -66,57 +95,58 @@ def serves(layers: list[Layer], embedding: nn.Embedding) -> bool:
         and not torch.is_autocast_enabled("cpu")
         and weight.is_cpu
         and weight.dtype == torch.float32
-        and all(_plain(reader) for layer in layers for reader in (layer.inward, layer.across))
+        and all(_plain(layer) for layer in layers)
     )
 
 
-def _plain(reader: MultiHead) -> bool:
-    score, select = reader.attention.score, reader.attention.select
-    return (
-        type(score) is ScaledDot
-        and score.scale is None
-        and score.factor is None
-        and type(select) is Softmax
-        and select.temperature == 1.0
-        and reader.heads == reader.key_heads
-        and all(type(own) is nn.Linear for own in (reader.query, reader.key, reader.value))
-    )
+def _plain(layer: Layer) -> bool:
+    """Is it made of scaled dot products, softmax and linear layers that nobody has replaced?"""
+    linears = [part for part in layer.forward_part if not isinstance(part, nn.ReLU)][::2]
+    for reader in (layer.inward, layer.across):
+        score, select = reader.attention.score, reader.attention.select
+        linears += [reader.query, reader.key, reader.value, reader.out]
+        if type(score) is not ScaledDot or score.scale is not None or score.factor is not None:
+            return False
+        if type(select) is not Softmax or select.temperature != 1.0:
+            return False
+        if reader.heads != reader.key_heads:
+            return False
+    return all(type(linear) is nn.Linear for linear in linears)
 
 
 def start(layers: list[Layer], encoded: Encoded) -> Carried:
     """The source, projected once for each layer; nothing of the target."""
-    packed = Packed([_joined(each.inward.query, *_pair(each.inward)) for each in layers])
+    packed = [Packed(layer) for layer in layers]
     beside = {"lengths": encoded.lengths[:, None]}
-    for number, layer in enumerate(layers):
-        pairs = functional.linear(encoded.values, *_joined(*_pair(layer.across)))
+    for number, layer in enumerate(packed):
+        pairs = functional.linear(encoded.values, *layer.source)
         beside[f"source.{number}"] = pairs[:, None]
-    return Carried(beside=beside, shared=packed)
+    return Carried(beside=beside, shared=Shared(packed))
 
 
-def step(
-    layers: list[Layer], vectors: Float[Tensor, "sentence beam size"], state: Carried
-) -> Stepped:
+def step(vectors: Float[Tensor, "sentence beam size"], state: Carried) -> Stepped:
     """One more token; the features are not normalised yet."""
-    packed: Packed = state.shared
+    shared: Shared = state.shared
     sentences, beams, size = vectors.shape
     done = state.moving["own.0"].shape[2] if state.moving else 0
-    seen = (vectors * size**0.5 + packed.place(done, size)).flatten(0, 1)
-    lengths, moving = state.beside["lengths"][:, 0].contiguous(), {}
-    for number, layer in enumerate(layers):
+    seen = (vectors * size**0.5 + shared.place(done, size)).flatten(0, 1)
+    lengths, moving, weights = state.beside["lengths"][:, 0].contiguous(), {}, None
+    for number, layer in enumerate(shared.layers):
         name = f"own.{number}"
-        made = functional.linear(layer.recalled.before(seen), *packed.inward[number])
+        made = functional.linear(layer.before(0, seen), *layer.inward)
         moving[name] = own = _longer(state.moving.get(name), made[:, size:], beams)
-        read = native.heads(made, own.flatten(0, 1), None, layer.inward.heads, None)
-        seen = layer.recalled.after(seen, layer.inward.out(read))
-        source, weights = state.beside[f"source.{number}"][:, 0], None
-        if layer is layers[-1]:
-            weights = seen.new_empty(len(seen), layer.across.heads, source.shape[1])
-        asked = layer.across.query(layer.read.before(seen))
-        read = native.heads(asked, source, lengths, layer.across.heads, weights)
-        seen = layer.thinks(layer.read.after(seen, layer.across.out(read)))
+        read = native.heads(made, own.flatten(0, 1), None, layer.heads, None)
+        seen = layer.after(0, seen, functional.linear(read, *layer.recalled))
+        source = state.beside[f"source.{number}"][:, 0]
+        if layer is shared.layers[-1]:
+            weights = seen.new_empty(len(seen), layer.heads, source.shape[1])
+        asked = functional.linear(layer.before(1, seen), *layer.asked)
+        read = native.heads(asked, source, lengths, layer.heads, weights)
+        seen = layer.after(1, seen, functional.linear(read, *layer.read))
+        inside = functional.linear(layer.before(2, seen), *layer.into).relu_()
+        seen = layer.after(2, seen, functional.linear(inside, *layer.out))
     assert weights is not None
-    after = Carried(moving, state.beside, shared=packed)
-    shape = (sentences, beams)
+    after, shape = Carried(moving, state.beside, shared=shared), (sentences, beams)
     return Stepped(seen.unflatten(0, shape), after, weights.mean(1).unflatten(0, shape))
 
 
@@ -129,11 +159,11 @@ def _longer(
     return added.contiguous() if old is None else torch.cat([old, added], 2)
 
 
-def _pair(reader: MultiHead) -> tuple[nn.Linear, nn.Linear]:
-    return reader.key, reader.value
+def _own(linear: nn.Linear) -> Linear:
+    return linear.weight, linear.bias
 
 
-def _joined(*linears: nn.Linear) -> tuple[Tensor, Tensor | None]:
+def _joined(*linears: nn.Linear) -> Linear:
     """Several linear layers as one."""
     biases = [linear.bias for linear in linears]
     bias = None if biases[0] is None else torch.cat(tuple(biases))

@@ -80,7 +80,7 @@ class Transformer(nn.Module):
 
     def step(self, tokens: Int[Tensor, "sentence beam"], state: Carried) -> Stepped:
         if state.shared is not None:
-            stepped = quick.step(list(self.layers), self.embedding(tokens), state)
+            stepped = quick.step(self.embedding(tokens), state)
             return Stepped(self.norm(stepped.features), stepped.state, stepped.weights)
         done = len(state.own[0]) if state.own else 0
         seen = self.placed(self.embedding(tokens)[:, :, None], done)  # (sentence, beam, 1, size)
@@ -117,7 +117,7 @@ class _Layer(nn.Module):
         values = encoded.values
         reading = self.across(self.read.before(seen), values, values, mask=encoded.mask)
         seen = self.read.after(seen, reading.context)
-        return self.thinks(seen), reading
+        return self._thought(seen), reading
 
     def step(
         self,
@@ -134,8 +134,7 @@ class _Layer(nn.Module):
         seen = self.recalled.after(seen, recalled.context)
         reading = self.across.read(self.read.before(seen), source, state=traces[1])
         seen = self.read.after(seen, reading.context)
-        return self.thinks(seen), own, recalled, reading
+        return self._thought(seen), own, recalled, reading
 
-    def thinks(self, seen: Float[Tensor, "*batch size"]) -> Float[Tensor, "*batch size"]:
-        """The part that looks at each token alone."""
+    def _thought(self, seen: Float[Tensor, "*batch size"]) -> Float[Tensor, "*batch size"]:
         return self.thought.after(seen, self.forward_part(self.thought.before(seen)))
