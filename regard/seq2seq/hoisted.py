@@ -26,13 +26,11 @@ class Hoisted:
 
     def __init__(self, linear: nn.Linear) -> None:
         self.linear = linear
-        weight = linear.weight
-        self.learns = (
-            torch.is_grad_enabled() and isinstance(weight, Tensor) and weight.requires_grad
-        )
+        # Asked for last: what has taken a layer's place may have to compute its weight.
+        self.learns = torch.is_grad_enabled() and linear.weight.requires_grad
         if self.learns:
             self.owed: Owed = []
-            self.weight: Tensor = _Collected.apply(weight, self.owed)  # type: ignore[no-untyped-call]
+            self.weight: Tensor = _Collected.apply(linear.weight, self.owed)  # type: ignore[no-untyped-call]
 
     def __call__(self, inputs: Tensor) -> Tensor:
         """One step's product."""
