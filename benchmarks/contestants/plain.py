@@ -98,29 +98,6 @@ def by_pairs(case: Case) -> Call:
     return stepped(lambda: scores().softmax(-1) @ values, leaves, case)
 
 
-def by_vectors(case: Case) -> Call:
-    """The same from a vector for each pair; head after head, for all at once do not fit."""
-    shape = case["batch"] * case["heads"], case["length"], case["size"]
-    q, k, values = leaves = drawn(shape, shape, shape, step=case["step"])
-    sigma = case.get("sigma", 1.0)
-
-    def squares(a: Tensor, b: Tensor) -> Tensor:
-        return (a[:, None] - b[None]).square().sum(-1)
-
-    score: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-        "Cosine": lambda a, b: functional.cosine_similarity(a[:, None], b[None], dim=-1),
-        "Gaussian": lambda a, b: squares(a, b) / (-2 * sigma**2),
-        "InverseDistance": lambda a, b: 1 / squares(a, b).sqrt().clamp(min=1e-3),
-    }
-    scores = score[case["score"]]
-
-    def read() -> Tensor:
-        heads = zip(q, k, values, strict=True)
-        return torch.stack([scores(a, b).softmax(-1) @ c for a, b, c in heads])
-
-    return stepped(read, leaves, case)
-
-
 def local(case: Case) -> Call:
     """local-p as a mask over all keys."""
     size, window, keys = case["size"], case["window"], case["keys"]

@@ -20,8 +20,10 @@ from torch import Tensor
 
 from regard.attention.axes import Bias, Queries, Scalar, Scores
 from regard.attention.gathered import of_keys, of_pairs
+from regard.attention.kernels import native
 from regard.attention.kernels.numbers import common, matmul, wide
 from regard.attention.kernels.products import products
+from regard.attention.looking import in_transform
 from regard.attention.records import changed, mapped, record, static, tensors
 
 Windows = Int[Tensor, "*#batch window column"]
@@ -189,14 +191,16 @@ class Gauss(Vectors):
     bias: Bias | None = None
 
     def raw(self) -> Scores:
-        return squared_distances(self.queries, self.keys) * (wide(self.precision) * -0.5)
+        found, factor = squared_distances(self.queries, self.keys), wide(self.precision) * -0.5
+        learns = torch.is_grad_enabled() and (found.requires_grad or factor.requires_grad)
+        return found * factor if learns or in_transform() else found.mul_(factor)
 
     def raw_at(self, columns: Windows) -> Scores:
         return self.in_windows(columns).raw().flatten(-3, -2)
 
     @property
     def width(self) -> int:
-        return distance_width(self.queries)
+        return distance_width(self.queries, self.keys)
 
     @property
     def own_width(self) -> int:
@@ -235,14 +239,17 @@ class Inverse(Vectors):
 
     def raw(self) -> Scores:
         # Clamped before the root, whose gradient at 0 is infinite.
-        return squared_distances(self.queries, self.keys).clamp(min=self.floor**2).rsqrt()
+        found, least = squared_distances(self.queries, self.keys), self.floor**2
+        if found.requires_grad or in_transform():
+            return found.clamp(min=least).rsqrt()
+        return found.clamp_(min=least).rsqrt_()
 
     def raw_at(self, columns: Windows) -> Scores:
         return self.in_windows(columns).raw().flatten(-3, -2)
 
     @property
     def width(self) -> int:
-        return distance_width(self.queries)
+        return distance_width(self.queries, self.keys)
 
     @property
     def own_width(self) -> int:
@@ -298,6 +305,12 @@ def squared_distances(
     """‖q − k‖², exact where q and k are close."""
     if _subtracts(queries):
         return (pairwise(queries) - wide(keys)[..., None, :, :]).square().sum(-1)
+    if _in_c(queries, keys):
+        batch = common(queries.shape[:-2], keys.shape[:-2])
+        own = torch.arange(keys.shape[:-2].numel()).view(keys.shape[:-2]).expand(batch)
+        asked = queries.expand(*batch, *queries.shape[-2:]).flatten(0, -3)
+        found = native.squared_distances(asked, keys.flatten(0, -3), own.flatten().contiguous())
+        return found.view(*batch, *found.shape[-2:])
     # ‖q‖² + ‖k‖² − 2 q·k cancels where they are close; in float64 it may, there are digits left.
     # It costs a matmul, where subtraction holds a vector for each pair.
     queries, keys = queries.double(), keys.double()
@@ -305,10 +318,26 @@ def squared_distances(
     return (squares - 2 * matmul(queries, keys.mT)).clamp(min=0).float()
 
 
-def distance_width(queries: Queries) -> int:
+def distance_width(queries: Queries, keys: Tensor) -> int:
     """How many numbers `squared_distances` holds for a pair; each key is widened and squared."""
     size = queries.shape[-1]
-    return size if _subtracts(queries) else 4 + 6 * size // max(1, queries.shape[-2])
+    if _subtracts(queries):
+        return size
+    return 1 if _in_c(queries, keys) else 4 + 6 * size // max(1, queries.shape[-2])
+
+
+def _in_c(queries: Queries, keys: Tensor) -> bool:
+    """Are they subtracted in C, without a vector for each pair? It has no gradient."""
+    return (
+        queries.ndim > 2
+        and queries.is_cpu
+        and queries.dtype == keys.dtype == torch.float32
+        and queries.numel() > 0
+        and not (torch.is_grad_enabled() and (queries.requires_grad or keys.requires_grad))
+        and not torch.compiler.is_compiling()
+        and not in_transform()
+        and native.library() is not None
+    )
 
 
 def _subtracts(queries: Queries) -> bool:

@@ -152,6 +152,19 @@ def heads(
     return context
 
 
+def squared_distances(queries: Tensor, keys: Tensor, which: Tensor) -> Tensor:
+    """‖q − k‖² of `(item, query, size)` and `(memory, key, size)`; item n has memory `which[n]`."""
+    queries, keys = queries.contiguous(), keys.contiguous()
+    (items, rows, size), count = queries.shape, keys.shape[-2]
+    found = queries.new_empty(items, rows, count)
+    if _library().regard_distances(
+        queries.data_ptr(), keys.data_ptr(), which.data_ptr(), found.data_ptr(),
+        items, rows, count, size, threads(found.numel() * size), level(),
+    ):  # fmt: skip
+        raise KernelError(f"there was no memory to compare {count} keys with. Free some.")
+    return found
+
+
 def dropped(inputs: Tensor, rate: float, seed: int) -> Tensor:
     """The inputs without a share of them, the others larger by as much; by a seed below 2³²."""
     inputs = inputs.contiguous()
@@ -206,6 +219,8 @@ def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
     found.regard_exponentials.restype = REAL
     found.regard_step.argtypes = [POINTER] * 3 + [REAL] + [POINTER] * 2 + [FLAG] * 2
     found.regard_step.restype = FLAG
+    found.regard_distances.argtypes = [POINTER] * 4 + [WHOLE] * 4 + [FLAG] * 2
+    found.regard_distances.restype = FLAG
     found.regard_dropped.argtypes = [POINTER] * 2 + [WHOLE] + [NATURAL] * 2 + [REAL] + [FLAG] * 2
     found.regard_dropped.restype = None
     found.regard_tokens.argtypes = [POINTER] * 3 + [REAL] + [POINTER] * 2 + [WHOLE] * 2 + [FLAG] * 2

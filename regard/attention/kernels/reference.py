@@ -6,12 +6,15 @@ import torch
 from torch import Tensor
 
 from regard.attention.axes import Context, Scores, Weights
-from regard.attention.kernels.comparison import Comparison
+from regard.attention.kernels.comparison import Comparison, Gauss, Inverse
 from regard.attention.kernels.numbers import matmul, wide
 from regard.attention.kernels.request import Request
 
 BLOCK = 1 << 24
 """How many numbers are held at once; a larger read is taken in blocks of rows."""
+
+NEAR = 1 << 20
+"""The same where distances are only read, and handing out pages would take as long as they do."""
 
 
 class Reference:
@@ -34,7 +37,9 @@ def blockwise(
 ) -> tuple[Context, Weights | None]:
     """Score, select and sum, in blocks of rows where all at once would be too much."""
     rows = request.shape[-2]
-    block = max(1, BLOCK // max(1, request.shape.numel() // max(1, rows)))
+    near = isinstance(request.comparison, Gauss | Inverse) and not torch.is_grad_enabled()
+    most = min(NEAR, BLOCK) if near else BLOCK
+    block = max(1, most // max(1, request.shape.numel() // max(1, rows)))
     if rows <= block:
         return _whole(request, scores)
     # Any selection is exact in blocks of rows: it looks at one row at a time.
