@@ -66,7 +66,7 @@ class Packed:
 
     def _normal(self, part: int, seen: Seen) -> Seen:
         norm = self.norms[part]
-        return torch.layer_norm(seen, norm.normalized_shape, norm.weight, norm.bias, norm.eps)  # type: ignore[arg-type]
+        return torch.layer_norm(seen, norm.normalized_shape, norm.weight, norm.bias, norm.eps)
 
 
 @dataclass(slots=True)
