@@ -226,9 +226,9 @@ def test_a_quick_run_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert result["quick"]
     assert result["promises"] == []  # these are not the cases that were promised
     whos = {row["who"] for row in result["rows"]}
-    assert whos == {"regard", "a number a pair", "a vector a pair"}
+    assert whos == {"regard", "PyTorch by hand"}
     assert all(row["wall"]["median"] > 0 for row in result["rows"])
-    assert sum(bool(row.get("better")) for row in result["rows"]) == 4
+    assert sum("times" in row for row in result["rows"]) == 4
     for place in (str(tmp_path), str(Path.home()), str(Path.cwd())):
         assert place not in json.dumps(result)
     assert "InverseDistance" in (tmp_path / "benchmarks.md").read_text()

@@ -318,6 +318,10 @@ def squared_distances(
     return (squares - 2 * matmul(queries, keys.mT)).clamp(min=0).float()
 
 
+TURNED = 1 << 15
+"""Of up to so many keys C holds a copy; more are widened a part at a time."""
+
+
 def distance_width(queries: Queries, keys: Tensor) -> int:
     """How many numbers `squared_distances` holds for a pair; each key is widened and squared."""
     size = queries.shape[-1]
@@ -333,6 +337,7 @@ def _in_c(queries: Queries, keys: Tensor) -> bool:
         and queries.is_cpu
         and queries.dtype == keys.dtype == torch.float32
         and queries.numel() > 0
+        and keys.shape[-2] <= TURNED
         and not (torch.is_grad_enabled() and (queries.requires_grad or keys.requires_grad))
         and not torch.compiler.is_compiling()
         and not in_transform()

@@ -37,7 +37,7 @@ def blockwise(
 ) -> tuple[Context, Weights | None]:
     """Score, select and sum, in blocks of rows where all at once would be too much."""
     rows = request.shape[-2]
-    near = isinstance(request.comparison, Gauss | Inverse) and not torch.is_grad_enabled()
+    near = isinstance(request.comparison, Gauss | Inverse) and request.comparison.width == 1  # in C
     most = min(NEAR, BLOCK) if near else BLOCK
     block = max(1, most // max(1, request.shape.numel() // max(1, rows)))
     if rows <= block:

@@ -72,7 +72,7 @@ class Above:
 class Mutual:
     """Pairs that are the greatest both of their row and of their column.
 
-    >>> sorted(Mutual()(torch.tensor([[0.7, 0.3], [0.6, 0.4]])))
+    >>> sorted(Mutual()(torch.tensor([[0.7, 0.3], [0.4, 0.6]])))
     [(0, 0), (1, 1)]
     """
 
