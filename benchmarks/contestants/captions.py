@@ -31,7 +31,7 @@ def training_batches(count: int) -> list[Sides]:
     return [_sides(batch) for batch in whole[:count]]
 
 
-def test_batches() -> list[Sides]:
+def sentence_batches() -> list[Sides]:
     """All test pairs, the longest sources first."""
     pairs = sorted(known()["test"], key=lambda pair: -len(pair[0]))
     return [_sides(pairs[n : n + SENTENCES]) for n in range(0, len(pairs), SENTENCES)]

@@ -17,7 +17,7 @@ def translating(case: dict[str, Any], kind: str = "float32") -> Callable[[], obj
     translator = _converted(case, kind)
     names = opennmt.Vocabulary(captions.known()["vocabulary"]).ids_to_tokens
     texts = []
-    for sources, lengths, *_ in captions.test_batches()[: case["batches"]]:
+    for sources, lengths, *_ in captions.sentence_batches()[: case["batches"]]:
         rows = zip(sources.tolist(), lengths.tolist(), strict=True)
         texts.append([[names[token] for token in row[:length]] for row, length in rows])
 

@@ -92,7 +92,7 @@ def translating(case: dict[str, Any]) -> Callable[[], object]:
         max_length=case["tokens"], max_length_ratio=0, dump_beam="",
         global_scorer=GNMTGlobalScorer(0.0, 0.0, "avg", "none"), report_score=False,
     )  # fmt: skip
-    batches = [_batch(sides) for sides in captions.test_batches()[: case["batches"]]]
+    batches = [_batch(sides) for sides in captions.sentence_batches()[: case["batches"]]]
     sources = [{name: batch[name] for name in ("src", "srclen")} for batch in batches]
     return lambda: [translator.translate_batch(source, attn_debug=False) for source in sources]
 

@@ -52,7 +52,7 @@ def translating_int8(case: dict[str, Any]) -> Callable[[], object]:
 
 def _translating(model: EncoderDecoder, case: dict[str, Any]) -> Callable[[], object]:
     endless, search = Endless(model), Beam(case["beam"], longest=case["tokens"])
-    batches = [_pairs(sides) for sides in captions.test_batches()[: case["batches"]]]
+    batches = [_pairs(sides) for sides in captions.sentence_batches()[: case["batches"]]]
 
     def call() -> object:
         with torch.inference_mode():

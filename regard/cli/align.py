@@ -9,12 +9,14 @@ import typer
 
 from regard.cli.configured import found
 from regard.cli.evaluate import AsJson, Files
+from regard.cli.opened import opened
 from regard.cli.predict import Last, Run
 from regard.cli.progress import counted
 
 if TYPE_CHECKING:
     from regard.seq2seq.data import Pair
     from regard.seq2seq.reading import Gold, Links
+    from regard.tasks.translate import Translator
 
 Units = Annotated[
     str, typer.Option("--units", metavar="word|subword|char", help="What is linked to what.")
@@ -67,25 +69,26 @@ def align(
 
     regard align runs/ende pairs.tsv > links.pharaoh
     """
-    found("the pairs", files)
-    from regard.seq2seq.reading import Above, Best, alignment_error  # noqa: PLC0415  # torch
-    from regard.tasks.translate import Translator  # noqa: PLC0415
+    one, pairs = opened([run], files, last=last)
+    from regard.seq2seq.reading import (  # noqa: PLC0415  # torch: help need not wait
+        Above,
+        Best,
+        alignment_error,
+        as_pharaoh,
+    )
+    from regard.tasks.translate import together  # noqa: PLC0415
     from regard.tasks.translate.aligning import Aligning, aligned  # noqa: PLC0415
-    from regard.tasks.translate.scoring import open_given  # noqa: PLC0415
 
     rule = Best(null) if threshold is None else Above(threshold, null)
     product = 0.3 if threshold is None else threshold
     options = Aligning(units, rule, symmetrize, product, layer)
-    one = Translator.load(run, last=last)
-    other = None if reverse is None else Translator.load(reverse, last=last)
-    pairs = open_given(one, files)
-    truth = None if gold is None else _gold(gold, pairs, first)
-    typer.echo(f"{run}: {one.about}", err=True)
+    other = None if reverse is None else together([reverse], last=last)
+    truth = None if gold is None else _gold(gold, one, pairs, units, first)
     with counted(len(pairs)) as progress:
         links = aligned(one, other, pairs, options, progress)
         if truth is None:
             for number, each in enumerate(links, start=1):
-                typer.echo(_as_json(number, each) if as_json else as_line(each))
+                typer.echo(_as_json(number, each) if as_json else as_pharaoh(each))
             return
         scores = alignment_error(list(links), truth)
     if as_json:
@@ -95,22 +98,18 @@ def align(
         typer.echo(f"{score.name:10} {score.value:.4f}  {score.signature}")
 
 
-def as_line(links: "Links") -> str:
-    """Pharaoh's form."""
-    from regard.seq2seq.reading import as_pharaoh  # noqa: PLC0415
-
-    return as_pharaoh(links)
-
-
 def _as_json(number: int, links: "Links") -> str:
     return json.dumps({"line": number, "links": sorted(links)})
 
 
-def _gold(path: str, pairs: "Sequence[Pair]", first: int) -> "list[Gold]":
+def _gold(
+    path: str, translator: "Translator", pairs: "Sequence[Pair]", units: str, first: int
+) -> "list[Gold]":
     """Gold links by their form: Pharaoh's, or NAACL's with a link a line."""
     found("--gold", [path])
     from regard.seq2seq.data import read_lines  # noqa: PLC0415
     from regard.seq2seq.reading import check_range, read_naacl, read_pharaoh  # noqa: PLC0415
+    from regard.tasks.translate.aligning import unit_counts  # noqa: PLC0415
 
     lines = read_lines(path)
     texts = [lines[number] for number in range(len(lines))]
@@ -118,6 +117,5 @@ def _gold(path: str, pairs: "Sequence[Pair]", first: int) -> "list[Gold]":
     naacl = bool(words) and words[0].isdecimal()  # no link of Pharaoh's is a number alone
     read = partial(read_naacl, count=len(pairs)) if naacl else partial(read_pharaoh, first=first)
     gold = read(texts, path)
-    sizes = [(len(pair.source.split()), len((pair.target or "").split())) for pair in pairs]
-    check_range(gold, sizes, path)
+    check_range(gold, [unit_counts(translator, pair, units) for pair in pairs], path)
     return gold

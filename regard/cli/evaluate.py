@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.configured import found
+from regard.cli.opened import opened
 from regard.cli.predict import Beams, Int8, Last, Run, With
 from regard.cli.progress import counted
 
@@ -31,14 +31,10 @@ def evaluate(
 
     regard evaluate runs/first test.tsv
     """
-    found("the pairs", files)
+    translator, pairs = opened([run, *(others or ())], files, last=last, int8=int8)
     from regard.attention.kernels import kept_heap  # noqa: PLC0415  # torch: help need not wait
-    from regard.tasks.translate import together  # noqa: PLC0415
-    from regard.tasks.translate.scoring import open_given, scored  # noqa: PLC0415
+    from regard.tasks.translate.scoring import scored  # noqa: PLC0415
 
-    translator = together([run, *(others or ())], last=last, int8=int8)
-    pairs = open_given(translator, files)
-    typer.echo(f"{run}: {translator.about}", err=True)
     with kept_heap(), counted(len(pairs)) as progress:
         scores = scored(translator, pairs, beam=beam, progress=progress)
     if as_json:

@@ -4,8 +4,8 @@ import json
 
 import typer
 
-from regard.cli.configured import found
 from regard.cli.evaluate import AsJson, Files
+from regard.cli.opened import opened
 from regard.cli.predict import Int8, Last, Run, With
 from regard.cli.progress import counted
 
@@ -22,14 +22,9 @@ def score(
 
     regard score runs/first pairs.tsv
     """
-    found("the pairs", files)
+    translator, pairs = opened([run, *(others or ())], files, last=last, int8=int8)
     from regard.attention.kernels import kept_heap  # noqa: PLC0415  # torch: help need not wait
-    from regard.tasks.translate import together  # noqa: PLC0415
-    from regard.tasks.translate.scoring import open_given  # noqa: PLC0415
 
-    translator = together([run, *(others or ())], last=last, int8=int8)
-    pairs = open_given(translator, files)
-    typer.echo(f"{run}: {translator.about}", err=True)
     given = ((pair.source, pair.target or "") for pair in pairs)
     with kept_heap(), counted(len(pairs)) as progress:
         for number, answer in enumerate(translator.score(given, progress), start=1):

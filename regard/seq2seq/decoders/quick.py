@@ -101,7 +101,7 @@ def serves(layers: list[Layer], embedding: nn.Embedding) -> bool:
 
 def _plain(layer: Layer) -> bool:
     """Is it made of scaled dot products, softmax and linear layers that nobody has replaced?"""
-    linears = [part for part in layer.forward_part if not isinstance(part, nn.ReLU)][::2]
+    linears = [layer.forward_part[0], layer.forward_part[-1]]
     for reader in (layer.inward, layer.across):
         score, select = reader.attention.score, reader.attention.select
         linears += [reader.query, reader.key, reader.value, reader.out]

@@ -74,7 +74,7 @@ def aligned(
         )
         yield from (options.rule(each.weights, each.nothing) for each in soft)
         return
-    layers = agreeing_layers(one, other, pairs, options.units)
+    layers = agreeing_layers(one, other, pairs, options.units, options.layer)
     swapped = (Pair(pair.target or "", pair.source, pair.line) for pair in pairs)
     there = soft_alignments(one, pairs, units=options.units, layer=layers[0], progress=progress)
     back = soft_alignments(other, swapped, units=options.units, layer=layers[1])
@@ -126,18 +126,25 @@ def soft_alignments(
 
 
 def agreeing_layers(
-    forward: Translator, backward: Translator, pairs: Sequence[Pair], units: str = "word"
+    forward: Translator,
+    backward: Translator,
+    pairs: Sequence[Pair],
+    units: str = "word",
+    layer: str = "",
 ) -> tuple[str, str]:
-    """The layers of two directions whose links agree best on some pairs; no gold is looked at."""
+    """The layers of two directions whose links agree best on some pairs; no gold is looked at.
+
+    If a layer of the first direction is named, only the other's is chosen.
+    """
     some = [pair for pair in pairs[:TRIED] if pair.target]
     sides = forward, backward
     swapped = [Pair(pair.target or "", pair.source, pair.line) for pair in some]
     links = []
     for translator, given in zip(sides, (some, swapped), strict=True):
         own = {}
-        for layer in layers(translator):
-            soft = soft_alignments(translator, given, units=units, layer=layer)
-            own[layer] = [Best()(each.weights, each.nothing) for each in soft]
+        for name in [layer] if layer and translator is forward else layers(translator):
+            soft = soft_alignments(translator, given, units=units, layer=name)
+            own[name] = [Best()(each.weights, each.nothing) for each in soft]
         links.append(own)
     return max(
         ((one, other) for one in links[0] for other in links[1]),
@@ -151,6 +158,26 @@ def layers(translator: Translator) -> list[str]:
     if config.kind != "transformer":
         return [""]
     return [f"decoder.{number}" for number in range(config.layers)]
+
+
+def usual_layer(translator: Translator) -> str:
+    """The layer before the last, where words look for their like (Garg 2019)."""
+    known = layers(translator)
+    return known[max(0, len(known) - 2)]
+
+
+def unit_spans(translator: Translator, pair: Pair, units: str) -> tuple[list[Span], list[Span]]:
+    """Where the units of a pair's source and target lie."""
+    codec, target = translator.codec, pair.target or ""
+    sides = ((codec.source_text, pair.source), (codec.target_text, target))
+    source, own = (by_units(units, text, how.encode(text).spans) for how, text in sides)
+    return source, own
+
+
+def unit_counts(translator: Translator, pair: Pair, units: str) -> tuple[int, int]:
+    """How many units a pair's source and target have."""
+    source, target = unit_spans(translator, pair, units)
+    return len(source), len(target)
 
 
 def _agreement(forward: Sequence[Links], backward: Sequence[Links]) -> float:
@@ -188,10 +215,7 @@ def _joined(
 
 def _chosen(readings: Mapping[str, Tensor], layer: str, translator: Translator) -> Tensor:
     """The weights of one layer, the mean of its heads, or of one head."""
-    if not layer:
-        # The layer before the last is where words look for their like (Garg 2019).
-        known = layers(translator)
-        layer = known[max(0, len(known) - 2)] or "decoder"
+    layer = layer or usual_layer(translator) or "decoder"
     if layer in readings:
         return readings[layer]
     heads = [own for name, own in readings.items() if name.startswith(f"{layer}/head.")]

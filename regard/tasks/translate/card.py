@@ -1,7 +1,6 @@
 """A model card: what a run's model is, what it learned from and how good it is, for people."""
 
 import json
-import os
 import platform
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
@@ -48,13 +47,6 @@ def card(
         ],
     }
     return "\n\n".join("\n\n".join([head, *texts]) for head, texts in sections.items()) + "\n"
-
-
-def write_card(directory: Path, text: str) -> None:
-    """Write it, whole or not at all."""
-    part = directory / f".{CARD}.part"
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, directory / CARD)
 
 
 def versions() -> dict[str, str]:

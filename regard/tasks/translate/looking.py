@@ -7,9 +7,8 @@ from torch import Tensor
 
 from regard.seq2seq.data import Pair
 from regard.seq2seq.errors import DataError
-from regard.seq2seq.reading import by_units
 from regard.seq2seq.seams import Answer
-from regard.tasks.translate.aligning import layers, soft_alignments
+from regard.tasks.translate.aligning import layers, soft_alignments, unit_spans, usual_layer
 from regard.tasks.translate.translator import Translator
 
 
@@ -38,25 +37,21 @@ def looked(
         raise DataError("the text is empty. Give one that can be read.")
     given = translator.predict([text], beam=beam)[0].text if target is None else target
     pair = Pair(text, given, 1)
-    known = layers(translator)
-    chosen = layer or known[max(0, len(known) - 2)]
+    chosen = layer or usual_layer(translator)
     readings = {
         name or "decoder": next(
             soft_alignments(translator, [pair], units=units, layer=name)
         ).weights
-        for name in dict.fromkeys([chosen, *known])
+        for name in dict.fromkeys([chosen, *layers(translator)])
     }
     weights = next(iter(readings.values()))
-    sides = [_words(translator, pair, units, side) for side in ("source", "target")]
+    spans = unit_spans(translator, pair, units)
+    sides = [
+        [whole[start:end] for start, end in own]
+        for whole, own in zip((text, given), spans, strict=True)
+    ]
     how = "forced to the given target" if target is not None else "for the model's own answer"
     heads = ", the mean of its heads" if chosen.startswith("decoder.") and "/" not in chosen else ""
     legend = f"Read by {chosen or 'the decoder'}{heads}, {how}"
     answer = Answer(given, 0.0, sides[0], sides[1], weights)
     return Looked(f"{text} → {given}", legend, answer, readings)
-
-
-def _words(translator: Translator, pair: Pair, units: str, side: str) -> list[str]:
-    text = pair.source if side == "source" else pair.target or ""
-    codec = translator.codec
-    tokens = (codec.source_text if side == "source" else codec.target_text).encode(text).spans
-    return [text[start:end] for start, end in by_units(units, text, tokens)]

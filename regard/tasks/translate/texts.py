@@ -1,6 +1,5 @@
 """How the two sides of a run become tokens: built once, kept in its folder."""
 
-import os
 from pathlib import Path
 
 from regard.seq2seq.data import PairCodec, Text, build_texts, load_text
@@ -8,6 +7,7 @@ from regard.seq2seq.errors import RunError
 from regard.tasks.config.text import Bpe, Characters, Words
 from regard.tasks.config.translate import Translate
 from regard.tasks.translate.examples import Examples
+from regard.tasks.translate.files import keep
 
 SOURCE, TARGET = "source.json", "target.json"
 
@@ -15,9 +15,7 @@ SOURCE, TARGET = "source.json", "target.json"
 def keep_texts(directory: Path, texts: tuple[Text, Text]) -> None:
     """Write them to a run's folder, each whole or not at all."""
     for text, name in zip(texts, (SOURCE, TARGET), strict=True):
-        part = directory / f".{name}.part"
-        text.save(part)
-        os.replace(part, directory / name)
+        keep(directory / name, text.save)
 
 
 def kept_texts(directory: Path) -> tuple[Text, Text]:

@@ -1,6 +1,5 @@
 """Training a translator in a folder; the same again goes on where it was."""
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,9 @@ from regard.tasks.config import as_toml, check_resumable, load
 from regard.tasks.config.models import build_model
 from regard.tasks.config.training import Tokens, Training
 from regard.tasks.config.translate import Translate
-from regard.tasks.translate.card import card, write_card
+from regard.tasks.translate.card import CARD, card
 from regard.tasks.translate.examples import Examples, open_examples
+from regard.tasks.translate.files import keep_text
 from regard.tasks.translate.judging import Judge
 from regard.tasks.translate.texts import codec_of, keep_texts, kept_texts, new_texts
 
@@ -38,7 +38,7 @@ def train(directory: Path | str, config: Translate, reporter: Reporter | None = 
     if not begun:
         directory.mkdir(parents=True, exist_ok=True)
         keep_texts(directory, texts)
-        _keep(directory, config)
+        keep_text(directory / CONFIG, as_toml(config))
     settle(config.training.seed, "initialisation")
     model = build_model(
         config.model, len(texts[0]), len(texts[1]),
@@ -52,8 +52,8 @@ def train(directory: Path | str, config: Translate, reporter: Reporter | None = 
     )  # fmt: skip
     with kept_heap():
         outcome = run(directory, job, training_options(config.training), reporter)
-    _keep(directory, config)
-    write_card(directory, card(directory, config, examples, model, outcome))
+    keep_text(directory / CONFIG, as_toml(config))
+    keep_text(directory / CARD, card(directory, config, examples, model, outcome))
     return outcome
 
 
@@ -66,13 +66,6 @@ def training_options(given: Training) -> TrainingOptions:
     options: dict[str, Any] = {name: getattr(given, name) for name in names}
     options |= {"decay": given.weight_decay, "maximise": given.watch != "loss"}
     return TrainingOptions(schedule=SCHEDULES[given.decay], **options)  # type: ignore[arg-type]
-
-
-def _keep(directory: Path, config: Translate) -> None:
-    """Write the configuration, whole or not at all."""
-    part = directory / f".{CONFIG}.part"
-    part.write_text(as_toml(config), encoding="utf-8")
-    os.replace(part, directory / CONFIG)
 
 
 def _plan(examples: Examples, codec: PairCodec, config: Translate) -> Plan:

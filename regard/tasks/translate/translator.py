@@ -163,7 +163,9 @@ class Translator:
         return Longest(given.longest_factor, given.longest_extra)
 
 
-def together(directories: Sequence[Path | str], *, last: bool, int8: bool) -> Translator:
+def together(
+    directories: Sequence[Path | str], *, last: bool = False, int8: bool = False
+) -> Translator:
     """One translator of several runs: they vote on each token."""
     first, *rest = (Translator.load(each, last=last, int8=int8) for each in directories)
     for other in rest:
