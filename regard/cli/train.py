@@ -44,11 +44,9 @@ def train(
         task, path=config, data=data, valid=valid, settings=[*(settings or ()), *said]
     )
     from regard.seq2seq.training import reporter  # noqa: PLC0415  # torch: help need not wait
-    from regard.tasks import translate  # noqa: PLC0415
-    from regard.tasks.config.translate import Translate  # noqa: PLC0415
+    from regard.tasks import runs  # noqa: PLC0415
 
-    assert isinstance(whole, Translate)
-    outcome = translate.train(out, whole, reporter(sys.stderr))
+    outcome = runs.train(out, whole, reporter(sys.stderr))
     if outcome.code == 0:
-        typer.echo(f"Ask it: regard predict {out} input.txt", err=True)
+        typer.echo(f"Ask it: {runs.ASKED[task].format(out)}", err=True)
     return outcome.code

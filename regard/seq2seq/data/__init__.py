@@ -1,5 +1,6 @@
 """From files to batches: lines, pairs, tokens, and which items make a batch."""
 
+from regard.seq2seq.data.bare import Bare
 from regard.seq2seq.data.batches import plan
 from regard.seq2seq.data.characters import Characters
 from regard.seq2seq.data.cleaning import Clean, OnBadInput, clean
@@ -16,6 +17,7 @@ from regard.seq2seq.data.vocabularies import build_texts, load_text
 from regard.seq2seq.data.words import Words
 
 __all__ = [
+    "Bare",
     "Characters",
     "Clean",
     "Encoding",

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any
 
 from regard.attention.errors import OptionError
+from regard.seq2seq.data.bare import Bare
 from regard.seq2seq.data.characters import Characters
 from regard.seq2seq.data.paths import existing
 from regard.seq2seq.data.subwords import Subwords
@@ -14,11 +15,9 @@ from regard.seq2seq.data.text import FORMAT, Normal, Text
 from regard.seq2seq.data.words import Words
 from regard.seq2seq.errors import DataError
 
-Build = Callable[[Iterable[str], int, Normal], Text]
-BUILD: Mapping[str, Build] = {each.kind: each.build for each in (Characters, Words, Subwords)}
-REVIVE: Mapping[str, Callable[[dict[str, Any]], Text]] = {
-    each.kind: each.revived for each in (Characters, Words, Subwords)
-}
+KINDS = (Characters, Words, Subwords, Bare)
+BUILD: Mapping[str, Callable[..., Text]] = {each.kind: each.build for each in KINDS}
+REVIVE: Mapping[str, Callable[[dict[str, Any]], Text]] = {each.kind: each.revived for each in KINDS}
 
 
 def build_texts(
@@ -29,15 +28,19 @@ def build_texts(
     size: int = 8000,
     joint: bool = False,
     normal: Normal = None,
+    **options: Any,
 ) -> tuple[Text, Text]:
-    """How sources and targets become tokens; if joint, one and the same for both."""
+    """How sources and targets become tokens; if joint, one and the same for both.
+
+    Options are those of one kind only, as `lower` is.
+    """
     if kind not in BUILD:
         raise OptionError(f"a text cannot be cut into {kind!r}. Give one of: {', '.join(BUILD)}.")
     build = BUILD[kind]
     if joint:
-        both = build(chain(sources, targets), size, normal)
+        both = build(chain(sources, targets), size, normal, **options)
         return both, both
-    return build(sources, size, normal), build(targets, size, normal)
+    return build(sources, size, normal, **options), build(targets, size, normal, **options)
 
 
 def load_text(path: str | os.PathLike[str]) -> Text:

@@ -9,6 +9,7 @@ What a kind becomes in the library is in `building`, which imports torch; nothin
 
 from collections.abc import Mapping
 
+from regard.tasks.config.align import Align
 from regard.tasks.config.canonical import (
     MAY_CHANGE,
     canonical,
@@ -23,12 +24,13 @@ from regard.tasks.config.options import Options
 from regard.tasks.config.toml import as_toml
 from regard.tasks.config.translate import Translate
 
-TASKS: Mapping[str, type[Options]] = {"translate": Translate}
+TASKS: Mapping[str, type[Options]] = {"translate": Translate, "align": Align}
 """The configuration of each task."""
 
 __all__ = [
     "MAY_CHANGE",
     "TASKS",
+    "Align",
     "Layer",
     "Options",
     "Translate",

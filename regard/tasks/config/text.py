@@ -35,3 +35,22 @@ class Bpe(Options):
 
 
 Text = Annotated[Characters | Words | Bpe, Field(discriminator="kind")]
+
+
+class Bare(Options):
+    """Words without the spaces between them: what is aligned, not what is written."""
+
+    kind: Literal["bare"] = "bare"
+
+    cut: Literal["punctuation", "spaces"] = "punctuation"
+    """Where a word ends: also before and after a sign, or, for text that is cut already, at spaces
+    only."""
+
+    lower: bool = True
+    """Are "The" and "the" one word?"""
+
+    size: Annotated[int, Field(ge=5)] = 100000
+    """How many words each vocabulary holds at most; the most frequent ones stay."""
+
+
+Aligned = Annotated[Bare | Characters | Bpe, Field(discriminator="kind")]

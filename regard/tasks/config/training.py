@@ -1,6 +1,7 @@
 """How a model learns."""
 
 import re
+from abc import ABC
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -35,10 +36,10 @@ def _a_device(name: str) -> str:
     return name
 
 
-class Training(Options):
-    """How a model learns."""
+class Learning(Options, ABC):
+    """How a model learns, whatever it is."""
 
-    steps: Size = 10000
+    steps: Size
     """How many updates."""
 
     batch: Batch = Tokens()
@@ -56,24 +57,14 @@ class Training(Options):
     decay: Literal["none", "cosine", "inverse_root"] = "cosine"
     """How the rate falls after that."""
 
-    smoothing: Share = 0.1
-    """What share of the probability is spread over all tokens."""
-
-    coverage: AtLeastZero = 0.0
-    """How much it counts to read a place twice (See 2017); 0: not at all."""
-
     weight_decay: AtLeastZero = 0.01
     """How strongly matrices are pulled towards 0."""
 
     clip: AtLeastZero = 1.0
     """Gradients longer than this are shortened to it; 0: never."""
 
-    ema: Share = 0.999
+    ema: Share
     """How slowly averaged weights follow the weights; 0: no average is kept."""
-
-    watch: Literal["loss", "bleu", "exact"] = "loss"
-    """Which score of a validation tells the best weights; by other than the loss, more pairs are
-    answered."""
 
     patience: Count = 0
     """Stop after so many validations without a better one; 0: never."""
@@ -98,3 +89,51 @@ class Training(Options):
 
     device: Annotated[str, AfterValidator(_a_device)] = "auto"
     """Where to compute: auto, cpu, cuda, cuda:1, mps."""
+
+
+class Training(Learning):
+    """How a translator learns."""
+
+    steps: Size = 10000
+    """How many updates."""
+
+    ema: Share = 0.999
+    """How slowly averaged weights follow the weights; 0: no average is kept."""
+
+    smoothing: Share = 0.1
+    """What share of the probability is spread over all tokens."""
+
+    coverage: AtLeastZero = 0.0
+    """How much it counts to read a place twice (See 2017); 0: not at all."""
+
+    watch: Literal["loss", "bleu", "exact"] = "loss"
+    """Which score of a validation tells the best weights; by other than the loss, more pairs are
+    answered."""
+
+
+class AlignerTraining(Learning):
+    """How an aligner learns."""
+
+    steps: Size = 1000
+    """How many updates."""
+
+    batch: Batch = Tokens(size=8192)
+    """What an update learns from."""
+
+    rate: Positive = 3e-3
+    """The largest learning rate."""
+
+    warmup: Count = 50
+    """How many updates the rate rises for."""
+
+    ema: Share = 0.0
+    """How slowly averaged weights follow the weights; 0: no average is kept."""
+
+    save_every: Size = 250
+    """A checkpoint after so many updates."""
+
+    validate_every: Size = 250
+    """A validation after so many updates."""
+
+    autocast: bool = False
+    """Compute in bfloat16 on a GPU; sums over a whole vocabulary lose digits by it."""

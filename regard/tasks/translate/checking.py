@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from regard.seq2seq.data import Pair, build_texts, lacking, overlap, told
 from regard.seq2seq.examples import Fault
 from regard.tasks.config.data import Data
-from regard.tasks.translate.examples import open_files
+from regard.tasks.pairs.examples import open_files
 
 
 def checked(data: Data) -> Iterator[tuple[Fault, str]]:

@@ -6,7 +6,7 @@ import torch
 
 from regard.seq2seq.data import Pair, clean
 from regard.seq2seq.metrics import Bootstrap, Score, bleu, chrf, exact_match, perplexity
-from regard.tasks.translate.examples import open_files
+from regard.tasks.pairs.examples import open_files
 from regard.tasks.translate.judging import terms
 from regard.tasks.translate.translator import Translator
 

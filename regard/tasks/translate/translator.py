@@ -21,12 +21,12 @@ from regard.seq2seq.decoding import (
 from regard.seq2seq.errors import RunError
 from regard.seq2seq.model import EncoderDecoder
 from regard.seq2seq.seams import Answer, Search, Stepper
-from regard.seq2seq.training import Store, load_weights
 from regard.tasks.config import load
 from regard.tasks.config.models import build_model
 from regard.tasks.config.translate import Translate
-from regard.tasks.translate.texts import codec_of, kept_texts
-from regard.tasks.translate.training import CONFIG
+from regard.tasks.pairs.runs import CONFIG, check_task, weights_of
+from regard.tasks.pairs.texts import kept_texts
+from regard.tasks.translate.training import codec_of
 
 
 class Translator:
@@ -63,24 +63,14 @@ class Translator:
         With `int8`, its large linear layers are rounded to 255 levels: quicker on a CPU.
         """
         directory = Path(directory)
-        if not (directory / CONFIG).is_file():
-            raise RunError(
-                f"{directory} has no {CONFIG}, so it is no run. Give the folder that was --out of "
-                "regard train."
-            )
+        check_task(directory, "translate", "Give a run of regard train translate.")
         config = load(Translate, path=str(directory / CONFIG))
         texts = kept_texts(directory)
         model = build_model(config.model, len(texts[0]), len(texts[1]), shared=texts[0] is texts[1])
-        store = Store(directory)
-        found = store.newest() if last else store.best()
-        if found is None:
-            raise RunError(f"{directory} holds no checkpoint. Train first.")
-        averaged = load_weights(model, found)
-        kind = "averaged weights" if averaged else "weights"
-        about = f"{'last' if last else 'best'} {kind}, of step {found.step}"
+        about = weights_of(directory, model, last=last)
         if int8:
             model, about = _rounded(model), f"{about}, in int8"
-        return cls(model, codec_of(config, texts), config, "; ".join([about, *found.notes]))
+        return cls(model, codec_of(config, texts), config, about)
 
     def join(self, other: "Translator") -> None:
         """Let another translator vote on each token; both must have the same tokens."""

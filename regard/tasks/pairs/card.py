@@ -10,15 +10,33 @@ from typing import Any
 from torch import nn
 
 from regard.seq2seq.training import Outcome
+from regard.tasks.config.align import Align
 from regard.tasks.config.translate import Translate
-from regard.tasks.translate.examples import Examples
+from regard.tasks.pairs.examples import Examples
 
 CARD, LOG = "card.md", "log.jsonl"
 PACKAGES = ("regard", "torch", "tokenizers", "sacrebleu")
 
 
+WHAT = {"translate": "A translator", "align": "A word aligner"}
+ASKED = {
+    "translate": "regard predict {} input.txt",
+    "align": "regard align {} pairs.tsv > links.pharaoh",
+}
+HOW_GOOD = {
+    "translate": "BLEU and exact matches are of greedy answers; `regard evaluate` gives them with "
+    "intervals and signatures, on pairs that nothing was chosen by.",
+    "align": "The loss is what a word costs, both directions together; agreement is what share of "
+    "their links both directions have. `regard align --gold` gives the error rate.",
+}
+
+
 def card(
-    directory: Path, config: Translate, examples: Examples, model: nn.Module, outcome: Outcome
+    directory: Path,
+    config: Translate | Align,
+    examples: Examples,
+    model: nn.Module,
+    outcome: Outcome,
 ) -> str:
     """The card of a run as it stands, as Markdown."""
     count = sum(parameter.numel() for parameter in model.parameters())
@@ -26,9 +44,9 @@ def card(
     name = directory.resolve().name
     sections = {
         f"# {name}": [
-            f"A translator of kind `{config.model.kind}` with {count:,} parameters. "
+            f"{WHAT[config.task]} of kind `{config.model.kind}` with {count:,} parameters. "
             f"Training {outcome}.",
-            f"    regard predict {directory} input.txt",
+            f"    {ASKED[config.task].format(directory)}",
         ],
         "## What it learned from": [
             _table(("files", "pairs", "SHA-256"), _files(config, examples)),
@@ -38,8 +56,7 @@ def card(
             _table(("score of the validation", "value"), judged)
             if judged
             else "It has not been validated yet.",
-            "BLEU and exact matches are of greedy answers; `regard evaluate` gives them with "
-            "intervals and signatures, on pairs that nothing was chosen by.",
+            HOW_GOOD[config.task],
         ],
         "## Made with": [
             _table(("what", "version"), versions().items()),
@@ -60,12 +77,12 @@ def versions() -> dict[str, str]:
     return found
 
 
-def _files(config: Translate, examples: Examples) -> list[tuple[str, str, str]]:
+def _files(config: Translate | Align, examples: Examples) -> list[tuple[str, str, str]]:
     data, rows = config.data, []
     rows.append((_named(data.train), f"{len(examples.numbers):,}", examples.hashes["train"]))
     if "valid" in examples.hashes:
         rows.append((_named(data.valid), f"{len(examples.valid):,}", examples.hashes["valid"]))
-    else:
+    elif config.task == "translate":
         rows.append(("split off to validate", f"{len(examples.valid):,}", "–"))
     return rows
 

@@ -32,11 +32,12 @@ class Examples:
         return [self.corpus[number].target or "" for number in self.numbers]
 
 
-def open_examples(data: Data) -> Examples:
+def open_examples(data: Data, *, apart: bool = True) -> Examples:
     """Open the files of a configuration, and part what is learned from what is not.
 
     Whatever its seed, a run on these files keeps the same pairs to validate on: runs can be
-    compared, and vote together, for none has learned from what another is judged by.
+    compared, and vote together, for none has learned from what another is judged by. If not apart,
+    what is validated on is learned from, too, unless a file for it is named.
     """
     corpus = open_files(data.train, data)
     usable = clean(corpus, data.on_bad_input)
@@ -47,6 +48,9 @@ def open_examples(data: Data) -> Examples:
         notes += _notes(kept, data.valid)
         hashes["valid"] = other.fingerprint()
         valid = [other[number] for number in kept.numbers]
+        return Examples(corpus, usable.numbers, valid, hashes, notes)
+    if not apart:
+        valid = [corpus[number] for number in usable.numbers]
         return Examples(corpus, usable.numbers, valid, hashes, notes)
     sources = (corpus[number].source for number in usable.numbers)
     parted = split(sources, share=data.valid_share)

@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
-from regard.seq2seq.data import PairCodec, Text, build_texts, load_text
+from regard.seq2seq.data import Text, build_texts, load_text
 from regard.seq2seq.errors import RunError
-from regard.tasks.config.text import Bpe, Characters, Words
-from regard.tasks.config.translate import Translate
-from regard.tasks.translate.examples import Examples
-from regard.tasks.translate.files import keep
+from regard.tasks.config.text import Bare, Bpe, Characters, Words
+from regard.tasks.pairs.examples import Examples
+from regard.tasks.pairs.files import keep
 
 SOURCE, TARGET = "source.json", "target.json"
 
@@ -27,12 +26,7 @@ def kept_texts(directory: Path) -> tuple[Text, Text]:
     return source, source if source.fingerprint() == target.fingerprint() else target
 
 
-def codec_of(config: Translate, texts: tuple[Text, Text]) -> PairCodec:
-    """Pairs to batches, as the model needs them."""
-    return PairCodec(*texts, copying=getattr(config.model, "copying", False))
-
-
-def new_texts(config: Characters | Words | Bpe, examples: Examples) -> tuple[Text, Text]:
+def new_texts(config: Characters | Words | Bpe | Bare, examples: Examples) -> tuple[Text, Text]:
     """Those that the examples need."""
     sources, targets = examples.sources(), examples.targets()
     match config:
@@ -44,3 +38,8 @@ def new_texts(config: Characters | Words | Bpe, examples: Examples) -> tuple[Tex
             return build_texts(
                 sources, targets, kind="subwords", size=config.size, joint=config.joint
             )
+        case Bare():
+            return build_texts(
+                sources, targets,
+                kind="bare", size=config.size, cut=config.cut, lower=config.lower,
+            )  # fmt: skip

@@ -1,0 +1,109 @@
+"""How well two words belong together, and how probable each is given the other."""
+
+import math
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+NULL = 0
+"""The id of the word that stands for none: that of padding, which no text has."""
+
+CHUNK = 1 << 22
+"""About so many scores at a time."""
+
+ALIKE = 5.0
+"""By how much words that are spelt the same are likelier to begin with, as a logarithm."""
+
+
+class Side(nn.Module):
+    """The words of one language.
+
+    Args:
+        frequencies: How often each is seen, by its id.
+        spelt: A vector for how each is spelt.
+        size: Size of the vectors that are learned.
+    """
+
+    spelt: Tensor
+    share: Tensor
+
+    def __init__(
+        self, frequencies: Int[Tensor, " word"], spelt: Float[Tensor, "word letters"], size: int
+    ) -> None:
+        super().__init__()
+        share = frequencies.double().clamp(min=0.5)
+        share /= share.sum()
+        self.vectors = nn.Parameter(torch.randn(len(spelt), size) * size**-0.5)
+        self.bias = nn.Parameter(share.log().float())
+        self.register_buffer("share", share.float())
+        # It follows from the words, so a checkpoint need not hold it.
+        self.register_buffer("spelt", spelt, persistent=False)
+
+
+class Lexicon(nn.Module):
+    """One score for a pair of words, read both ways.
+
+    s(x, y) = u_x · v_y + κ · (spelling of x) · (spelling of y). Given x, the probability of y is
+    softmax over y of s + b_y; given y, that of x is softmax over x of s + c_x. So what one
+    direction learns of two words the other knows.
+    """
+
+    def __init__(self, source: Side, target: Side) -> None:
+        super().__init__()
+        self.source, self.target = source, target
+        self.alike = nn.Parameter(torch.tensor(ALIKE))
+
+    def scores(
+        self, sources: Int[Tensor, " source"], targets: Int[Tensor, " target"]
+    ) -> Float[Tensor, "source target"]:
+        """How well each pair belongs together; a null word is spelt like nothing."""
+        rows = [self.source.vectors[sources], self.alike * self.source.spelt[sources]]
+        columns = [self.target.vectors[targets], self.target.spelt[targets]]
+        return torch.cat(rows, -1) @ torch.cat(columns, -1).mT
+
+    @torch.no_grad()
+    def totals(self, words: Int[Tensor, " word"], *, backward: bool) -> Float[Tensor, " word"]:
+        """For each word the logarithm of what its scores with all of the other side sum to.
+
+        Args:
+            words: Of the source; or of the target if backward.
+            backward: Is the source what is told?
+        """
+        side = self.source if backward else self.target
+        every = torch.arange(1, len(side.bias), device=words.device)
+        step = max(1, CHUNK // len(every))
+        found = []
+        for part in words.split(step):
+            scores = self.scores(every, part).mT if backward else self.scores(part, every)
+            found.append((scores + side.bias[1:]).logsumexp(-1))
+        return torch.cat(found) if found else self.alike.new_zeros(0)
+
+
+def told(
+    scores: Float[Tensor, "given word"],
+    share: Float[Tensor, " word"],
+    drawn: int,
+    given: Int[Tensor, " cell"],
+    words: Int[Tensor, " cell"],
+) -> Float[Tensor, " cell"]:
+    """Logarithms of p(word | given), by the words of a batch instead of the whole vocabulary.
+
+    That a word is in a batch of so many is more or less probable: π. Divided by it, the others sum
+    to the whole vocabulary on average. A cell's own word is there for certain, and is counted as
+    it is; the same division would take a rare word for a hundred others.
+
+    Args:
+        scores: Of all words of the batch, their biases added; minus infinity for no word.
+        share: How often each is seen in all.
+        drawn: How many words the batch has.
+        given: For each cell its row.
+        words: For each cell its column.
+    """
+    inside = -torch.expm1(drawn * torch.log1p(-share.double())).to(scores.dtype)
+    highest = scores.detach().amax(-1)
+    total = ((scores - highest[:, None]).exp() / inside).sum(-1)
+    own = scores.flatten()[given * scores.shape[1] + words] - highest[given]
+    likely = own.exp()
+    rest = (total[given] - likely / inside[words]).clamp(min=0.0)
+    return own - (rest + likely).clamp(min=math.exp(-80.0)).log()

@@ -1,0 +1,101 @@
+"""A trained aligner: pairs in, soft alignments of both directions out."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from regard.seq2seq.aligner import Aligner
+from regard.seq2seq.data import Pair, PairCodec, plan
+from regard.seq2seq.examples import Span
+from regard.seq2seq.reading import Joined, by_units, joined
+from regard.tasks.align.training import build_aligner, codec_of
+from regard.tasks.config import load
+from regard.tasks.config.align import Align
+from regard.tasks.pairs.runs import CONFIG, check_task, weights_of
+from regard.tasks.pairs.texts import kept_texts
+
+WINDOW, TOKENS = 4096, 4096
+"""How many pairs are held at once, and how many tokens are in a batch."""
+
+
+class WordAligner:
+    """A model with everything that it needs to align.
+
+    aligner = WordAligner.load("runs/aligner")
+    """
+
+    def __init__(self, model: Aligner, codec: PairCodec, config: Align, about: str) -> None:
+        self.model, self.codec, self.config, self.about = model.eval(), codec, config, about
+
+    @classmethod
+    def load(cls, directory: Path | str, *, last: bool = True) -> "WordAligner":
+        """The last weights of a run, or the best by its loss."""
+        directory = Path(directory)
+        check_task(directory, "align", "Give a run of regard train align.")
+        config = load(Align, path=str(directory / CONFIG))
+        codec = codec_of(config, kept_texts(directory))
+        unseen = [
+            torch.zeros(len(text), dtype=torch.long)
+            for text in (codec.source_text, codec.target_text)
+        ]
+        model = build_aligner(config, codec, (unseen[0], unseen[1]))
+        return cls(model, codec, config, weights_of(directory, model, last=last))
+
+    def soft(
+        self,
+        pairs: Iterable[Pair],
+        *,
+        units: str = "word",
+        progress: Callable[[int], None] | None = None,
+    ) -> Iterator[tuple[Joined, Joined]]:
+        """For each pair what target units come of source units, and source units of target units.
+
+        Args:
+            pairs: Sources with their targets, in bounded memory however many there are.
+            units: "word", "subword" (what the model counts as words) or "char".
+            progress: Hears how many pairs are done.
+        """
+        stream, done = iter(pairs), 0
+        while window := list(islice(stream, WINDOW)):
+            found: dict[int, tuple[Joined, Joined]] = {}
+            sizes = [self.codec.size(pair) for pair in window]
+            for numbers in plan(sizes, seed=0, epoch=0, tokens=TOKENS):
+                some = [window[number] for number in numbers]
+                found.update(zip(numbers, self._batch(some, units), strict=True))
+                if progress is not None:
+                    progress(done + len(found))
+            done += len(window)
+            yield from (found[number] for number in range(len(window)))
+
+    def _batch(self, pairs: Sequence[Pair], units: str) -> Iterator[tuple[Joined, Joined]]:
+        batch = self.codec.collate(range(len(pairs)), pairs)
+        assert batch.target is not None
+        device = next(self.model.parameters()).device
+        found = self.model.judged(batch.to(device))
+        for row, pair in enumerate(pairs):
+            source, target = batch.source.spans[row][:-1], batch.target.spans[row][1:-1]
+            sides = (pair.source, source), (pair.target or "", target)
+            own = [by_units(units, text, spans) for text, spans in sides]
+            forward = found.forward[row, : len(target), : len(source)].cpu()
+            backward = found.backward[row, : len(target), : len(source)].cpu().mT
+            yield (
+                _joined(forward, target, source, own[1], own[0]),
+                _joined(backward, source, target, own[0], own[1]),
+            )
+
+
+def _joined(
+    weights: Tensor,
+    rows: Sequence[Span],
+    columns: Sequence[Span],
+    row_units: Sequence[Span],
+    column_units: Sequence[Span],
+) -> Joined:
+    """Between units; what a row lacks to 1 is about none."""
+    none = (1 - weights.sum(-1, keepdim=True)).clamp(min=0.0)
+    # A place after the text's end, which no unit has.
+    ends = [*columns, (columns[-1][1] if columns else 0,) * 2]
+    return joined(torch.cat([weights, none], -1), rows, ends, row_units, column_units)

@@ -1,0 +1,44 @@
+"""How an aligner is judged while it learns: what words cost, and how far its directions agree."""
+
+from collections.abc import Sequence
+
+from torch import nn
+
+from regard.seq2seq.aligner import Aligner
+from regard.seq2seq.data import Pair, PairCodec, plan
+from regard.seq2seq.reading import Best, turned
+from regard.seq2seq.training import Validation
+
+PAIRS, TOKENS = 1000, 4096
+"""By how many pairs it is judged at most, and how many tokens are in a batch."""
+
+
+class Judge:
+    """Tells the loss of an aligner, and what share of their links both directions have.
+
+    Args:
+        pairs: By what it is judged; so many of them, taken evenly.
+        codec: Makes batches of them.
+    """
+
+    def __init__(self, pairs: Sequence[Pair], codec: PairCodec) -> None:
+        self.pairs, self.codec = list(pairs[:: -(-len(pairs) // PAIRS) or 1]), codec
+
+    def __call__(self, model: nn.Module, _: int) -> Validation:
+        assert isinstance(model, Aligner)
+        device = next(model.parameters()).device
+        lengths = [self.codec.size(pair) for pair in self.pairs]
+        loss, count, both, total = 0.0, 0, 0, 0
+        for numbers in plan(lengths, seed=0, epoch=0, tokens=TOKENS):
+            batch = self.codec.collate(numbers, [self.pairs[number] for number in numbers])
+            found = model.judged(batch.to(device))
+            loss -= float(found.log_prob)
+            count += batch.counts()["tokens"]
+            for forward, backward in zip(found.forward, found.backward, strict=True):
+                links = [
+                    Best()(each.cpu(), 1 - each.sum(-1).cpu()) for each in (forward, backward.mT)
+                ]
+                both += 2 * len(links[0] & turned(links[1]))
+                total += len(links[0]) + len(links[1])
+        scores = {"loss": loss / max(1, count), "agreement": 100 * both / max(1, total)}
+        return Validation(scores)

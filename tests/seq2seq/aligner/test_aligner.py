@@ -1,0 +1,105 @@
+"""The aligner learns who belongs to whom from pairs alone."""
+
+import random
+
+import torch
+
+from regard.seq2seq.aligner import Aligner, Side, spelling
+from regard.seq2seq.data import Bare, Pair, PairCodec
+from regard.seq2seq.reading import Best, Gold, alignment_error
+from regard.seq2seq.training import Optimiser, TrainingOptions, updates
+
+WORDS, FILLER = 30, "um"
+
+
+def corpus(count: int, seed: int) -> tuple[list[Pair], list[Gold]]:
+    """Sentences turned word by word, two neighbours swapped, with words that mean nothing."""
+    draw = random.Random(seed)
+    pairs, gold = [], []
+    for line in range(count):
+        source = [draw.randrange(WORDS) for _ in range(draw.randint(2, 6))]
+        order = list(range(len(source)))
+        place = draw.randrange(len(source) - 1)
+        order[place], order[place + 1] = order[place + 1], order[place]
+        target, links = [], set()
+        for number in order:
+            if draw.random() < 0.2:
+                target.append(FILLER)
+            links.add((number, len(target)))
+            target.append(f"zq{source[number]}")
+        texts = " ".join(f"w{n}x" for n in source), " ".join(target)
+        pairs.append(Pair(*texts, line + 1))
+        gold.append(Gold(frozenset(links), frozenset(links)))
+    return pairs, gold
+
+
+def made(pairs: list[Pair]) -> tuple[Aligner, PairCodec]:
+    texts = Bare.build([p.source for p in pairs]), Bare.build([p.target or "" for p in pairs])
+    torch.manual_seed(1)
+    sides = [
+        Side(torch.ones(len(t), dtype=torch.long), spelling([*[""] * 4, *t.pieces[4:]], 32), 32)
+        for t in texts
+    ]
+    return Aligner(sides[0], sides[1], jumps=3), PairCodec(*texts)
+
+
+def learned(pairs: list[Pair], steps: int) -> tuple[Aligner, PairCodec]:
+    model, codec = made(pairs)
+    batches = (
+        [codec.collate(range(64), [pairs[(64 * step + n) % len(pairs)] for n in range(64)])]
+        for step in range(steps)
+    )
+    options = TrainingOptions(rate=2e-2, steps=steps, warmup=10)
+    list(updates(model, batches, Optimiser(model, options), seed=1))
+    return model.eval(), codec
+
+
+def test_it_finds_what_the_words_were_made_of() -> None:
+    pairs, gold = corpus(600, seed=1)
+    model, codec = learned(pairs, steps=100)
+    batch = codec.collate(range(100), pairs[:100])
+    found = model.judged(batch)
+    links = []
+    for row, pair in enumerate(pairs[:100]):
+        sizes = len((pair.target or "").split()), len(pair.source.split())
+        weights = found.forward[row, : sizes[0], : sizes[1]]
+        links.append(Best()(weights, 1 - weights.sum(-1)))
+    error = {score.name: score.value for score in alignment_error(links, gold[:100])}
+    assert error["AER"] < 0.05
+
+
+def test_both_directions_are_probabilities() -> None:
+    pairs, _ = corpus(20, seed=2)
+    model, codec = made(pairs)
+    found = model.eval().judged(codec.collate(range(20), pairs))
+    for sums in (found.forward.sum(-1), found.backward.sum(-2)):
+        assert (sums >= 0).all()
+        assert (sums <= 1 + 1e-5).all()
+    assert found.log_prob < 0
+
+
+def test_what_is_read_is_turned_when_the_sides_are() -> None:
+    """With the sides exchanged, the directions are."""
+    pairs, _ = corpus(5, seed=3)
+    model, codec = made(pairs)
+    other = Aligner(model.lexicon.target, model.lexicon.source, jumps=3)
+    turned = [Pair(p.target or "", p.source, p.line) for p in pairs]
+    back = PairCodec(codec.target_text, codec.source_text)
+    there = model.eval().judged(codec.collate(range(5), pairs))
+    here = other.eval().judged(back.collate(range(5), turned))
+    torch.testing.assert_close(there.forward, here.backward.mT)
+    torch.testing.assert_close(there.backward, here.forward.mT)
+
+
+def test_training_forgets_what_words_summed_to() -> None:
+    pairs, _ = corpus(5, seed=4)
+    model, codec = made(pairs)
+    batch = codec.collate(range(5), pairs)
+    before = model.eval().judged(batch).log_prob
+    model.train()
+    with torch.no_grad():
+        model.lexicon.target.bias += torch.randn_like(model.lexicon.target.bias)
+    after = model.eval().judged(batch).log_prob
+    fresh = Aligner(model.lexicon.source, model.lexicon.target, jumps=3).eval().judged(batch)
+    assert before != after
+    torch.testing.assert_close(after, fresh.log_prob)
