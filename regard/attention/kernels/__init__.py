@@ -22,6 +22,7 @@ from regard.attention.kernels.request import Request, View
 from regard.attention.kernels.rule import Along, Around, Rule, Soft
 from regard.attention.kernels.sdpa import Sdpa
 from regard.attention.kernels.step import Step
+from regard.attention.kernels.subnormal import flushed
 from regard.attention.kernels.window import Windowed
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "answer",
     "available",
     "chosen",
+    "flushed",
     "keep",
     "kept_heap",
     "using",

@@ -199,6 +199,11 @@ def told(scores: Tensor, bias: Tensor, targets: Tensor, smoothing: float) -> tup
     return losses, chosen
 
 
+def flush(on: bool) -> bool:
+    """Have numbers too small to be normal taken as zero, or not, by all threads; how it was."""
+    return bool(_library().regard_flush(int(on), torch.get_num_threads()))
+
+
 def threads(work: int) -> int:
     """As many as torch uses, but none for work that is done before it has started."""
     return 1 if work < 2 * WORK else min(torch.get_num_threads(), work // WORK)
@@ -227,5 +232,7 @@ def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
     found.regard_tokens.restype = None
     found.regard_heads.argtypes = [POINTER] + [FLAG] * 2
     found.regard_heads.restype = FLAG
+    found.regard_flush.argtypes = [FLAG] * 2
+    found.regard_flush.restype = FLAG
     found.regard_level.restype = FLAG
     return found

@@ -55,3 +55,25 @@ void regard_share(Work work, void *jobs, size_t size, int count) {
     take(&share);
     for (int t = 0; t < started; t++) pthread_join(threads[t], NULL);
 }
+
+/* ---- numbers too small to be normal --------------------------------------------------------- */
+
+#ifdef X86
+enum { FLUSH = 0x8040 }; /* results flushed to zero, inputs taken as zero */
+
+static void set_flush(void *given) {
+    const unsigned others = _mm_getcsr() & ~(unsigned)FLUSH;
+    _mm_setcsr(*(int *)given ? others | FLUSH : others);
+}
+
+/* Have them taken as zero, or not, by this thread and so many in all; returns how it was. */
+int regard_flush(int on, int threads) {
+    const int before = (_mm_getcsr() & FLUSH) == FLUSH;
+    Parallel parallel = threads > 1 ? openmp() : NULL;
+    if (parallel) parallel(set_flush, &on, (unsigned)threads, 0);
+    set_flush(&on);
+    return before;
+}
+#else
+int regard_flush(int on, int threads) { return 0; } /* others are as quick with them */
+#endif

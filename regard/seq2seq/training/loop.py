@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from regard.attention.kernels import flushed
 from regard.seq2seq.errors import RunError
 from regard.seq2seq.examples import Batch
 from regard.seq2seq.seams import Loss, Trainable
@@ -56,16 +57,17 @@ def updates(
         model.train()
         optimiser.clear()
         tally = _Tally(parts, step)
-        for part in parts:
-            with torch.autocast(device.type, torch.bfloat16, enabled=autocast):
-                loss = trainable.loss(part.to(device))
-                objective = tally.objective(loss, part)
-            objective.backward()
-        made = tally.checked()
-        norm = optimiser.norm()
-        if not math.isfinite(norm):
-            raise _stopped(step, f"the gradient of {_some(optimiser.faulty())}", parts)
-        optimiser.step(step, norm)
+        with flushed():
+            for part in parts:
+                with torch.autocast(device.type, torch.bfloat16, enabled=autocast):
+                    loss = trainable.loss(part.to(device))
+                    objective = tally.objective(loss, part)
+                objective.backward()
+            made = tally.checked()
+            norm = optimiser.norm()
+            if not math.isfinite(norm):
+                raise _stopped(step, f"the gradient of {_some(optimiser.faulty())}", parts)
+            optimiser.step(step, norm)
         terms = {name: total for name, (total, _) in made.items()}
         value = math.fsum(total * weight for total, weight in made.values())
         yield Update(step, value, terms, norm, optimiser.rate(step), tally.counts)

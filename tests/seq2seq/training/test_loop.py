@@ -1,10 +1,12 @@
 import dataclasses
 import math
+import platform
 
 import pytest
 import torch
 from torch import Tensor, nn
 
+from regard.attention.kernels import native
 from regard.seq2seq.errors import RunError
 from regard.seq2seq.seams import Loss, Term
 from regard.seq2seq.training import Optimiser, TrainingOptions, settle, updates
@@ -184,3 +186,25 @@ def test_a_model_without_a_loss_is_refused():
     model = nn.Linear(2, 3)
     with pytest.raises(RunError, match=r"Linear has no loss\(batch\)"):
         next(updates(model, [[batch([1])]], Optimiser(model, PLAIN), 1))
+
+
+class Telling(Toy):
+    """It tells whether tiny numbers are zero while its loss is found, and on the way back."""
+
+    def loss(self, batch):
+        self.gone = [_tiny_is_zero()]
+        found = super().loss(batch)
+        found["tokens"].total.register_hook(lambda _: self.gone.append(_tiny_is_zero()))
+        return found
+
+
+def _tiny_is_zero():
+    return not (torch.full((3,), 1e-40) * 1.0).view(torch.int32).any()
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64" or native.library() is None, reason="needs C")
+def test_updates_are_made_without_subnormal_numbers():
+    model = toy(Telling)
+    for _ in updates(model, [[batch([1, 2])]] * 2, Optimiser(model, PLAIN), seed=1):
+        assert model.gone == [True, True]
+        assert not _tiny_is_zero()
