@@ -108,11 +108,29 @@ def step(
         weights.data_ptr(), context.data_ptr(),
         threads(work), level(),
     )  # fmt: skip
+    return _answered(memory, result)
+
+
+def step_back(
+    memory: StepMemory, sent: Tensor, weights: Tensor, scale: float, to_scores: Tensor,
+    to_queries: Tensor, work: int,
+) -> None:  # fmt: skip
+    """Fill what a context's gradient sends to the scores and to the queries of dot products."""
+    _answered(
+        memory,
+        _library().regard_step_back(
+            ctypes.addressof(memory), sent.data_ptr(), weights.data_ptr(), scale,
+            to_scores.data_ptr(), to_queries.data_ptr(), threads(work), level(),
+        ),
+    )  # fmt: skip
+
+
+def _answered(memory: StepMemory, result: int) -> bool:
     if result == NO_MEMORY:
         raise KernelError(
             f"there was no memory to read {memory.count} keys with. Free some, or read fewer."
         )
-    return bool(result == DONE)
+    return result == DONE
 
 
 class _Heads(ctypes.Structure):
@@ -199,6 +217,31 @@ def told(scores: Tensor, bias: Tensor, targets: Tensor, smoothing: float) -> tup
     return losses, chosen
 
 
+def rounded(rows: Tensor) -> tuple[Tensor, Tensor]:
+    """Rows of contiguous floats as int8, and what one of each row's levels is worth."""
+    count, size = rows.shape
+    levels, scales = rows.new_empty(count, size, dtype=torch.int8), rows.new_empty(count)
+    _library().regard_rounded(
+        rows.data_ptr(), levels.data_ptr(), scales.data_ptr(), count, size,
+        threads(rows.numel()), level(),
+    )  # fmt: skip
+    return levels, scales
+
+
+def unrounded(products: Tensor, scales: Tensor, each: Tensor, bias: Tensor | None) -> Tensor:
+    """Products of whole numbers, `(row, column)`, times a scale a row and one a column, and a bias.
+
+    The products are overwritten.
+    """
+    rows, count = products.shape
+    _library().regard_unrounded(
+        products.data_ptr(), scales.data_ptr(), each.data_ptr(),
+        None if bias is None else bias.data_ptr(), rows, count,
+        threads(products.numel()), level(),
+    )  # fmt: skip
+    return products.view(torch.float32)
+
+
 def flush(on: bool) -> bool:
     """Have numbers too small to be normal taken as zero, or not, by all threads; how it was."""
     return bool(_library().regard_flush(int(on), torch.get_num_threads()))
@@ -224,6 +267,8 @@ def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
     found.regard_exponentials.restype = REAL
     found.regard_step.argtypes = [POINTER] * 3 + [REAL] + [POINTER] * 2 + [FLAG] * 2
     found.regard_step.restype = FLAG
+    found.regard_step_back.argtypes = [POINTER] * 3 + [REAL] + [POINTER] * 2 + [FLAG] * 2
+    found.regard_step_back.restype = FLAG
     found.regard_distances.argtypes = [POINTER] * 4 + [WHOLE] * 4 + [FLAG] * 2
     found.regard_distances.restype = FLAG
     found.regard_dropped.argtypes = [POINTER] * 2 + [WHOLE] + [NATURAL] * 2 + [REAL] + [FLAG] * 2
@@ -232,6 +277,10 @@ def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
     found.regard_tokens.restype = None
     found.regard_heads.argtypes = [POINTER] + [FLAG] * 2
     found.regard_heads.restype = FLAG
+    found.regard_rounded.argtypes = [POINTER] * 3 + [WHOLE] * 2 + [FLAG] * 2
+    found.regard_rounded.restype = None
+    found.regard_unrounded.argtypes = [POINTER] * 4 + [WHOLE] * 2 + [FLAG] * 2
+    found.regard_unrounded.restype = None
     found.regard_flush.argtypes = [FLAG] * 2
     found.regard_flush.restype = FLAG
     found.regard_level.restype = FLAG

@@ -30,6 +30,7 @@ typedef struct {
 typedef struct {
     const Memory *memory;
     const float *q, *v;
+    const float *read; /* on the way back: the weights that were found, else NULL */
     float scale, *weights, *context;
     int level;
 } Step;
@@ -145,6 +146,14 @@ static int additive(const Step *s, long item, const float *q, float *e, long unt
     return 1;
 }
 
+/* What reaches the scores, of what reaches the weights that softmax made of them; in place. */
+static void slopes(const float *weights, const long *seen, float *sent, long count, float scale) {
+    double mean = 0;
+    for (long j = 0; j < count; j++) mean += weights[seen[j]] * sent[j];
+    for (long j = 0; j < count; j++)
+        sent[j] = scale * weights[seen[j]] * (sent[j] - (float)mean);
+}
+
 static int one(const Step *s, long item, long *seen, float *scores, float *e) {
     const Memory *m = s->memory;
     const float *q = s->q + item * m->size;
@@ -160,7 +169,10 @@ static int one(const Step *s, long item, long *seen, float *scores, float *e) {
         const float *keys = m->keys + item / m->keys_share * m->count * m->width;
         all_dots[s->level](m, q, keys, seen, count, scores);
     }
-    regard_softmax(scores, count, s->scale, s->level);
+    if (s->read)
+        slopes(s->read + item * m->count, seen, scores, count, s->scale);
+    else
+        regard_softmax(scores, count, s->scale, s->level);
     float *weights = s->weights + item * m->count;
     if (count < m->count) memset(weights, 0, m->count * sizeof(float));
     for (long j = 0; j < count; j++) weights[seen[j]] = scores[j];
@@ -193,17 +205,35 @@ static void work(void *given) {
 
 /* ---- what Python calls --------------------------------------------------------------------- */
 
-/* v is NULL for dot products. */
-int regard_step(const Memory *memory, const float *q, const float *v, float scale, float *weights,
-                float *context, int threads, int level) {
-    Step step = {memory, q, v, scale, weights, context, level};
+static int answered(const Step *step, int threads) {
+    const long items = step->memory->items;
     Job jobs[MOST_THREADS];
     int result = DONE;
     if (threads > MOST_THREADS) threads = MOST_THREADS;
-    if (threads > memory->items) threads = (int)memory->items;
+    if (threads > items) threads = (int)items;
     for (int t = 0; t < threads; t++)
-        jobs[t] = (Job){&step, memory->items * t / threads, memory->items * (t + 1) / threads, 0};
+        jobs[t] = (Job){step, items * t / threads, items * (t + 1) / threads, 0};
     regard_share(work, jobs, sizeof(Job), threads);
     for (int t = 0; t < threads; t++) result = jobs[t].result > result ? jobs[t].result : result;
     return result;
+}
+
+/* v is NULL for dot products. */
+int regard_step(const Memory *memory, const float *q, const float *v, float scale, float *weights,
+                float *context, int threads, int level) {
+    Step step = {memory, q, v, NULL, scale, weights, context, level};
+    return answered(&step, threads);
+}
+
+/* The way back of dot products: sent (items, wide) is the gradient of the context. It is a read of
+ * the same memory with keys and values exchanged: what reaches a weight is sent . value, and what
+ * reaches the query is the sum of the keys, each as often as something reached its score. */
+int regard_step_back(const Memory *memory, const float *sent, const float *weights, float scale,
+                     float *to_scores, float *to_q, int threads, int level) {
+    Memory turned = *memory;
+    turned.keys = memory->values, turned.values = memory->keys;
+    turned.size = turned.width = memory->wide, turned.wide = memory->width;
+    turned.keys_share = memory->values_share, turned.values_share = memory->keys_share;
+    Step step = {&turned, sent, NULL, weights, scale, to_scores, to_q, level};
+    return answered(&step, threads);
 }

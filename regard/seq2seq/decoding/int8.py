@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from regard.attention.kernels import native
 from regard.seq2seq.decoding.errors import DecodingError
 
 LEVELS = 127
@@ -45,11 +46,15 @@ class Int8Linear(nn.Module):
         rows = inputs.reshape(-1, self.in_features).float()
         if not len(rows):
             return inputs.new_zeros(*inputs.shape[:-1], self.out_features)
-        scale = _scale(rows)
-        product = torch._int_mm((rows / scale).round_().to(torch.int8), self.levels.t())
-        outputs = product.float().mul_(self.scale).mul_(scale)
-        if self.bias is not None:
-            outputs += self.bias
+        if native.library() is not None:
+            levels, scales = native.rounded(rows.contiguous())
+            product = torch._int_mm(levels, self.levels.t())
+            outputs = native.unrounded(product, scales, self.scale, self.bias)
+        else:
+            scale = _scale(rows)
+            product = torch._int_mm((rows / scale).round_().to(torch.int8), self.levels.t())
+            outputs = product.float().mul_(self.scale).mul_(scale)
+            outputs = outputs if self.bias is None else outputs.add_(self.bias)
         return outputs.to(inputs.dtype).view(*inputs.shape[:-1], self.out_features)
 
     def extra_repr(self) -> str:
