@@ -17,6 +17,7 @@ from regard.attention.kernels.choose import (
 )
 from regard.attention.kernels.comparison import Comparison, Dot, Gauss, Given, Inverse, Tanh
 from regard.attention.kernels.heap import kept_heap
+from regard.attention.kernels.loop import Loop, loop
 from regard.attention.kernels.reference import Reference
 from regard.attention.kernels.request import Request, View
 from regard.attention.kernels.rule import Along, Around, Rule, Soft
@@ -37,6 +38,7 @@ __all__ = [
     "Inverse",
     "Keeps",
     "Kernel",
+    "Loop",
     "Reference",
     "Request",
     "Rule",
@@ -52,6 +54,7 @@ __all__ = [
     "flushed",
     "keep",
     "kept_heap",
+    "loop",
     "using",
     "weights",
 ]

@@ -13,6 +13,7 @@ from regard.attention.errors import KernelError, shown
 from regard.attention.kernels import gpu, native
 from regard.attention.kernels.additive import Additive
 from regard.attention.kernels.comparison import Comparison
+from regard.attention.kernels.loop import Loop
 from regard.attention.kernels.reference import Reference
 from regard.attention.kernels.request import Request
 from regard.attention.kernels.sdpa import Sdpa
@@ -50,7 +51,7 @@ class Weighs(Protocol):
         """The weights, before dropout."""
 
 
-KERNELS: tuple[Kernel, ...] = (Step(), Windowed(), Additive(), Sdpa(), Reference())
+KERNELS: tuple[Kernel, ...] = (Step(), Loop(), Windowed(), Additive(), Sdpa(), Reference())
 """In the order in which they are asked."""
 
 
@@ -103,15 +104,17 @@ def available() -> dict[str, str]:
 
     >>> from regard import kernels
     >>> sorted(kernels.available())
-    ['additive', 'reference', 'sdpa', 'step', 'window']
+    ['additive', 'loop', 'reference', 'sdpa', 'step', 'window']
     """
     built = native.library() is not None
     chunks = "PyTorch, in chunks: the C kernels were not built; reinstall with a C compiler"
     additive = f"C, {native.LEVELS[native.level()]}" if built else chunks
     if torch.cuda.is_available():
         additive += f"; on a GPU, {gpu.described()}"
+    alone = f"C, {native.LEVELS[native.level()]}" if built else "not here: it is in C only"
     return {
-        "step": f"C, {native.LEVELS[native.level()]}" if built else "not here: it is in C only",
+        "step": alone,
+        "loop": alone,
         "additive": additive,
         "window": "PyTorch, the keys of each window gathered",
         "sdpa": "torch's fused attention",

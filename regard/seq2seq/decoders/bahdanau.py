@@ -5,6 +5,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.attention.attend import Attention
+from regard.attention.kernels import loop
 from regard.seq2seq.cells import CellName
 from regard.seq2seq.decoders.base import Carried, Readings, Stepped, Whole, source_memory
 from regard.seq2seq.decoders.stack import Stack
@@ -59,13 +60,14 @@ class Bahdanau(nn.Module):
         steps, to_gates = self.stack.steps(), Hoisted(self.context)
         states, trace = self.begin(encoded.summary), None
         hidden, contexts, readings = [], [], []
-        for parts in self.stack.project(vectors).unbind(0):
-            reading = self.attention.read(states[0][0][:, None], memory, state=trace)
-            context, trace = reading.context[:, 0], reading.state
-            states = steps(parts + to_gates(context), states)
-            hidden.append(states[0][0])
-            contexts.append(context)
-            readings.append(reading)
+        with loop():
+            for parts in self.stack.project(vectors).unbind(0):
+                reading = self.attention.read(states[0][0][:, None], memory, state=trace)
+                context, trace = reading.context[:, 0], reading.state
+                states = steps(parts + to_gates(context), states)
+                hidden.append(states[0][0])
+                contexts.append(context)
+                readings.append(reading)
         features = self._features(torch.stack(hidden), torch.stack(contexts), vectors)
         return Whole(features.transpose(0, 1), {"decoder": Readings(readings)})
 

@@ -5,6 +5,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.attention.attend import Attention
+from regard.attention.kernels import loop
 from regard.attention.options import whole
 from regard.seq2seq.cells import CellName
 from regard.seq2seq.decoders.base import Carried, Readings, Stepped, Whole, source_memory
@@ -103,13 +104,14 @@ class Luong(nn.Module):
         from_context, from_state = Hoisted(self.from_context), Hoisted(self.from_state)
         steps, states, trace = self.stack.steps(), self.begin(encoded.summary), None
         fed, features, readings = parts.new_zeros(parts.shape[1], self.size), [], []
-        for own in parts.unbind(0):
-            states = steps(own + feed(fed), states)
-            hidden = states[-1][0]
-            reading = self.attention.read(hidden[:, None], memory, state=trace)
-            trace = reading.state
-            seen = torch.tanh(from_context(reading.context[:, 0]) + from_state(hidden))
-            fed = self.dropout(seen)
-            features.append(fed)
-            readings.append(reading)
+        with loop():
+            for own in parts.unbind(0):
+                states = steps(own + feed(fed), states)
+                hidden = states[-1][0]
+                reading = self.attention.read(hidden[:, None], memory, state=trace)
+                trace = reading.state
+                seen = torch.tanh(from_context(reading.context[:, 0]) + from_state(hidden))
+                fed = self.dropout(seen)
+                features.append(fed)
+                readings.append(reading)
         return Whole(torch.stack(features, 1), {"decoder": Readings(readings)})
