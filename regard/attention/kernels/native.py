@@ -14,6 +14,7 @@ WORK = 1 << 18
 """How many elements are worth a thread of their own."""
 
 DONE, NO_MEMORY = 0, 2
+PRODUCTS, SUMS, SPREAD = range(3)
 POINTER, WHOLE, FLAG, REAL = ctypes.c_void_p, ctypes.c_long, ctypes.c_int, ctypes.c_float
 NATURAL = ctypes.c_uint32
 
@@ -183,6 +184,36 @@ def squared_distances(queries: Tensor, keys: Tensor, which: Tensor) -> Tensor:
     return found
 
 
+def own_products(queries: Tensor, rows: Tensor, places: Tensor) -> Tensor:
+    """q_t · row of `(query, size)` with the rows, `(row, size)`, at `(query, column)` places."""
+    found = queries.new_empty(places.shape)
+    _own(PRODUCTS, queries, rows, places, found)
+    return found
+
+
+def own_sums(weights: Tensor, rows: Tensor, places: Tensor) -> Tensor:
+    """Σ_j w_tj · row of `(query, column)` weights with the rows at as many places."""
+    found = rows.new_empty(len(places), rows.shape[-1])
+    _own(SUMS, weights, rows, places, found)
+    return found
+
+
+def own_spread(weights: Tensor, queries: Tensor, places: Tensor, rows: int) -> Tensor:
+    """Each query added to the rows at its places, by its weights: `(row, size)`."""
+    found = queries.new_zeros(rows, queries.shape[-1])
+    _own(SPREAD, weights, queries, places, found)
+    return found
+
+
+def _own(what: int, left: Tensor, right: Tensor, places: Tensor, found: Tensor) -> None:
+    left, right, places = left.contiguous(), right.contiguous(), places.contiguous()
+    (count, width), size = places.shape, right.shape[-1]
+    _library().regard_own(
+        what, left.data_ptr(), right.data_ptr(), places.data_ptr(), found.data_ptr(),
+        count, width, size, threads(places.numel() * size), level(),
+    )  # fmt: skip
+
+
 def dropped(inputs: Tensor, rate: float, seed: int) -> Tensor:
     """The inputs without a share of them, the others larger by as much; by a seed below 2³²."""
     inputs = inputs.contiguous()
@@ -271,6 +302,8 @@ def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
     found.regard_step_back.restype = FLAG
     found.regard_distances.argtypes = [POINTER] * 4 + [WHOLE] * 4 + [FLAG] * 2
     found.regard_distances.restype = FLAG
+    found.regard_own.argtypes = [FLAG] + [POINTER] * 4 + [WHOLE] * 3 + [FLAG] * 2
+    found.regard_own.restype = None
     found.regard_dropped.argtypes = [POINTER] * 2 + [WHOLE] + [NATURAL] * 2 + [REAL] + [FLAG] * 2
     found.regard_dropped.restype = None
     found.regard_tokens.argtypes = [POINTER] * 3 + [REAL] + [POINTER] * 2 + [WHOLE] * 2 + [FLAG] * 2

@@ -1,8 +1,8 @@
 """Products with each query's own keys, and sums of its own values, without holding these.
 
 Gathered, a query's keys are a matrix, and a gradient would keep one for each query. Here they are
-read where they are or, in half precision, gathered for some queries at a time, and read again for
-the gradient. The derivatives of each of the three are the other two, so that they can be taken as
+read where they are, in C if that was built, or, in half precision, gathered for some queries at a
+time, and read again for the gradient. The derivatives of each of the three are the other two, so that they can be taken as
 often as wanted:
 
     products   e_tj = q_t · k_c(t,j)
@@ -20,6 +20,7 @@ from torch.nn import functional
 
 from regard.attention.axes import Context, Queries, Values
 from regard.attention.gathered import Columns, flat_rows, of_keys
+from regard.attention.kernels import native
 from regard.attention.kernels.numbers import common, wide
 from regard.attention.looking import in_transform
 
@@ -67,6 +68,8 @@ class _Products(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, queries: Tensor, rows: Tensor, places: Tensor) -> Tensor:
         ctx.save_for_backward(queries, rows, places)
+        if _in_c(queries, rows):
+            return native.own_products(queries, rows, places)
         if rows.dtype == queries.dtype:
             return _inner(queries, rows, places)
         found = queries.new_empty(places.shape)
@@ -92,6 +95,8 @@ class _Sums(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, weights: Tensor, rows: Tensor, places: Tensor) -> Tensor:
         ctx.save_for_backward(weights, rows, places)
+        if _in_c(weights, rows):
+            return native.own_sums(weights, rows, places)
         if rows.dtype == weights.dtype:
             return functional.embedding_bag(places, rows, mode="sum", per_sample_weights=weights)
         found = weights.new_empty(len(places), rows.shape[-1])
@@ -117,6 +122,8 @@ class _Spread(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, weights: Tensor, queries: Tensor, places: Tensor, rows: Tensor) -> Tensor:
         ctx.save_for_backward(weights, queries, places)
+        if _in_c(weights, queries):
+            return native.own_spread(weights, queries, places, len(rows)).to(rows.dtype)
         found = queries.new_zeros(rows.shape)
         for part in _parts(places, rows):
             added = weights[part, :, None] * queries[part, None, :]
@@ -138,6 +145,12 @@ class _Spread(torch.autograd.Function):
 _products: Callable[..., Tensor] = _Products.apply
 _sums: Callable[..., Tensor] = _Sums.apply
 _spread: Callable[..., Tensor] = _Spread.apply
+
+
+def _in_c(*tensors: Tensor) -> bool:
+    """Are they read where they lie by our own loops?"""
+    plain = all(tensor.dtype == torch.float32 and tensor.is_cpu for tensor in tensors)
+    return plain and native.library() is not None
 
 
 def _inner(queries: Tensor, rows: Tensor, places: Tensor) -> Tensor:
