@@ -1,13 +1,19 @@
 """`regard show`: see what a model looked at."""
 
+import json
+import shutil
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from regard.cli.align import Layer, Units
+from regard.cli.evaluate import AsJson
 from regard.cli.predict import Beams, Last, Run
 from regard.seq2seq.errors import ConfigError
+
+if TYPE_CHECKING:
+    from regard.tasks.pictures import Looked
 
 Source = Annotated[str, typer.Argument(metavar="TEXT", help="What is read.")]
 Target = Annotated[
@@ -20,7 +26,24 @@ Out = Annotated[
         "-o", "--out", metavar="FILE", help="Where to draw: .png, .svg or .html; else here."
     ),
 ]
+View = Annotated[
+    str,
+    typer.Option(
+        "--view",
+        metavar="heat|arcs|heads",
+        help="A matrix, lines between two texts, or small matrices: of each head of --layer, "
+        "else of each layer. A page (.html) has them all.",
+    ),
+]
+Threshold = Annotated[
+    float, typer.Option("--threshold", min=0, max=1, help="Arcs are for weights above it.")
+]
+Check = Annotated[
+    bool,
+    typer.Option("--check", help="How far to trust it: leave out each source word, score again."),
+]
 KINDS = (".png", ".svg", ".html")
+VIEWS = ("heat", "arcs", "heads")
 
 
 def show(
@@ -28,31 +51,71 @@ def show(
     text: Source,
     target: Target = None,
     out: Out = None,
+    view: View = "heat",
+    threshold: Threshold = 0.2,
     units: Units = "word",
     layer: Layer = "",
+    check: Check = False,
     beam: Beams = None,
     last: Last = False,
+    as_json: AsJson = False,
 ) -> None:
     """Draw what was read for each word of an answer, or of a given target.
 
     regard show runs/ende "Just drink coffee." -o coffee.png
     """
     path = None if out is None else Path(out)
-    if path is not None and path.suffix not in KINDS:
-        raise ConfigError(f"-o {out}: pictures are {', '.join(KINDS)}. Name the file so.")
-    from regard.tasks.pictures import as_blocks, as_page, save_picture  # noqa: PLC0415  # torch
-    from regard.tasks.translate import Translator  # noqa: PLC0415
-    from regard.tasks.translate.looking import looked  # noqa: PLC0415
+    _possible(path, view)
+    from regard.tasks.translate import Translator  # noqa: PLC0415  # torch: help need not wait
+    from regard.tasks.translate.looking import given, looked  # noqa: PLC0415
+    from regard.tasks.translate.trusting import trust  # noqa: PLC0415
 
     translator = Translator.load(run, last=last)
-    found = looked(translator, text, target, units=units, layer=layer, beam=beam)
-    if path is None:
-        typer.echo(f"{found.legend}\n\n{as_blocks(found.answer)}")
-        return
+    several = "several" if view == "heads" else "one"
+    found = looked(
+        translator, text, target, units=units, layer=layer, beam=beam,
+        readings="all" if path is not None and path.suffix == ".html" else several,
+    )  # fmt: skip
+    if path is not None:
+        _drawn(path, found, view, threshold)
+    if check:
+        from regard.cli.trusted import as_data, as_text  # noqa: PLC0415
+
+        told = trust(translator, given(translator, text, target, beam), units=units, layer=layer)
+        legend = found.drawn
+        typer.echo(
+            json.dumps({"reading": legend, **as_data(told)}, ensure_ascii=False)
+            if as_json
+            else f"{legend}\n\n{as_text(told)}"
+        )
+    elif path is None:
+        typer.echo(json.dumps(found.as_data(), ensure_ascii=False) if as_json else _here(found))
+
+
+def _possible(path: Path | None, view: str) -> None:
+    """Can it be drawn so?"""
+    if path is not None and path.suffix not in KINDS:
+        raise ConfigError(f"-o {path}: pictures are {', '.join(KINDS)}. Name the file so.")
+    if view not in VIEWS:
+        raise ConfigError(f"--view {view}: views are {', '.join(VIEWS)}. Choose one of them.")
+    if path is None and view == "arcs":
+        raise ConfigError("--view arcs: a terminal has no arcs. Give a file: -o looked.png")
+
+
+def _drawn(path: Path, found: "Looked", view: str, threshold: float) -> None:
+    from regard.tasks.pictures import as_page, save_picture  # noqa: PLC0415  # torch
+
     if path.suffix == ".html":
-        answer = found.answer
-        page = as_page(found.title, answer.source, answer.target, found.readings, found.legend)
-        path.write_text(page, encoding="utf-8")
+        path.write_text(as_page(found, threshold), encoding="utf-8")
     else:
-        save_picture(path, [found.answer], [found.legend])
+        save_picture(path, found, view, threshold)
     typer.echo(f"drew {path}", err=True)
+
+
+def _here(found: "Looked") -> str:
+    """Each reading for a terminal, as wide as that is."""
+    from regard.tasks.pictures import SHADES_TOLD, as_blocks  # noqa: PLC0415  # torch
+
+    width = shutil.get_terminal_size().columns
+    parts = [f"{each.drawn}\n\n{as_blocks(each, width)}" for each in found.one_by_one()]
+    return "\n\n".join([*parts, SHADES_TOLD])

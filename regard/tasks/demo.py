@@ -1,5 +1,6 @@
 """The demo: dates in forty languages to ISO dates, with what the model looked at."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -10,12 +11,17 @@ from regard.seq2seq.training import reporter
 from regard.tasks.config import Layer, load
 from regard.tasks.config.translate import Translate
 from regard.tasks.dates import LANGUAGES, Example, draw, held_out, write
-from regard.tasks.pictures import as_blocks, save_picture
+from regard.tasks.pictures import (
+    Looked,
+    as_blocks,
+    save_one_below_the_other,
+    what_is_missing,
+)
 from regard.tasks.translate import Translator, train
 
 TRAIN, VALID, TEST = 40_000, 1_000, 1_000
-SHOWN = ("de", "ru", "el")
-"""Languages to look at: their letters are in every font, and one column wide."""
+SHOWN = ("de", "ru", "el", "ar", "ja")
+"""Languages to look at, in letters of all sorts; the picture leaves out those without a font."""
 
 SETTINGS = {
     "text": {"kind": "characters"},
@@ -59,7 +65,7 @@ def _show_some(console: Console, examples: list[Example], answers: list[Answer])
     console.print("\nUnseen dates, and where the model looked for each character of its answer:")
     for example, answer in _chosen(examples, answers):
         console.print(f"\n{LANGUAGES[example.language].name}", style="bold")
-        console.print(as_blocks(answer), markup=False)
+        console.print(as_blocks(Looked.of(answer), console.width), markup=False)
 
 
 def _show_untaught(console: Console, translator: Translator, seed: int) -> None:
@@ -73,14 +79,21 @@ def _show_untaught(console: Console, translator: Translator, seed: int) -> None:
 
 
 def _draw(path: Path, examples: list[Example], answers: list[Answer]) -> str:
-    titles = [LANGUAGES[example.language].name for example, _ in _chosen(examples, answers)]
-    if not titles:
+    """The picture; what to say of it."""
+    found = [
+        replace(Looked.of(answer), title=LANGUAGES[example.language].name)
+        for example, answer in _chosen(examples, answers)
+    ]
+    if not found:
         return "There is nothing to draw: the answers are empty."
     try:
-        save_picture(path, [answer for _, answer in _chosen(examples, answers)], titles)
+        lacking = {each.title: what_is_missing(each.source) for each in found}
+        drawn = [each for each in found if not lacking[each.title]]
+        save_one_below_the_other(path, drawn, "What was read for each character of an answer")
     except ConfigError as error:  # the demo goes on without a picture
         return str(error)
-    return f"The picture of these is {path}"
+    without = [f"\nWithout {title}: {why}" for title, why in lacking.items() if why]
+    return f"The picture of these is {path}{''.join(without)}"
 
 
 def _chosen(examples: list[Example], answers: list[Answer]) -> list[tuple[Example, Answer]]:

@@ -5,41 +5,31 @@ puts it into the page as text. Browsers know every script and direction of writi
 """
 
 import json
-from collections.abc import Mapping, Sequence
 from importlib.resources import files
-from typing import Any
 
-from jaxtyping import Float
-from torch import Tensor
+from regard.tasks.pictures.direction import right_to_left, visual_order
+from regard.tasks.pictures.labels import shown
+from regard.tasks.pictures.looked import Looked
 
 PLACE = "/*DATA*/"
 
 
-def as_page(
-    title: str,
-    source: Sequence[str],
-    target: Sequence[str],
-    readings: Mapping[str, Float[Tensor, "target source"]],
-    legend: str,
-) -> str:
-    """The page.
+def as_page(looked: Looked, threshold: float = 0.2) -> str:
+    """The page: every reading can be chosen in it.
 
     Args:
-        title: What is shown.
-        source: Its words, as many as weights have columns.
-        target: Its words, as many as weights have rows.
-        readings: Weights by name, the one that is shown first coming first.
-        legend: What is drawn: whose weights, forced or decoded.
+        looked: What is shown.
+        threshold: For which weights there are lines at first.
     """
-    data: dict[str, Any] = {
-        "title": title,
-        "source": list(source),
-        "target": list(target),
-        "legend": legend,
-        "readings": [
-            {"name": name, "weights": [[round(w, 4) for w in row] for row in weights.tolist()]}
-            for name, weights in readings.items()
-        ],
+    sides = {"source": looked.source, "target": looked.target}
+    data = {
+        **looked.as_data(),
+        **{side: [shown(word) for word in words] for side, words in sides.items()},
+        "order": {side: visual_order(words) for side, words in sides.items()},
+        "direction": {
+            side: "rtl" if right_to_left(words) else "ltr" for side, words in sides.items()
+        },
+        "threshold": threshold,
     }
     # No character of a tag, so that a text cannot end the block that it is in.
     safe = json.dumps(data).replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

@@ -11,7 +11,7 @@ from regard.seq2seq.metrics import bleu, exact_match
 from regard.seq2seq.model import EncoderDecoder
 from regard.seq2seq.seams import Answer, Term
 from regard.seq2seq.training import Validation
-from regard.tasks.pictures import as_blocks
+from regard.tasks.pictures import Looked, as_blocks
 
 PAIRS, ANSWERED, SHOWN = 1000, 100, 3
 """By how many pairs the loss is told at most, how many are answered, and how many shown."""
@@ -74,5 +74,5 @@ def _picture(answers: Sequence[Answer]) -> str:
         if answer.weights is None or not answer.target:
             continue
         if sum(max(1, len(token)) for token in answer.source) < WIDEST:
-            return as_blocks(answer)
+            return as_blocks(Looked.of(answer))
     return ""

@@ -1,26 +1,17 @@
 """What a translator looked at for one text, by units that people count in."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 
-from torch import Tensor
+import torch
 
 from regard.seq2seq.data import Pair
 from regard.seq2seq.errors import DataError
-from regard.seq2seq.seams import Answer
+from regard.tasks.pictures import Looked
+from regard.tasks.pictures.lines import isolated
 from regard.tasks.translate.aligning import layers, soft_alignments, unit_spans, usual_layer
 from regard.tasks.translate.translator import Translator
 
-
-@dataclass(frozen=True, slots=True)
-class Looked:
-    """An answer with its weights between units, and those of other layers."""
-
-    title: str
-    legend: str
-    answer: Answer
-    readings: Mapping[str, Tensor]
-    """By layer, the one that is shown first coming first."""
+Choice = Callable[[Translator, str], list[str]]
 
 
 def looked(
@@ -31,27 +22,82 @@ def looked(
     units: str = "word",
     layer: str = "",
     beam: int | None = None,
+    readings: str = "one",
 ) -> Looked:
-    """What was read of a text for a target, or for the model's own answer."""
+    """What was read of a text for a target, or for the model's own answer.
+
+    Args:
+        translator: Who read.
+        text: What was read.
+        target: For what; None is for its own answer.
+        units: "word", "subword" or "char".
+        layer: Whose reading, as in "decoder.2"; the model's own choice if empty.
+        beam: How many beginnings are followed for an answer.
+        readings: "one", "several" (the heads of the layer if it is named, else the layers), "all".
+    """
+    pair = given(translator, text, target, beam)
+    how = "forced to the given target" if target is not None else "for the model's own answer"
+    sides = [
+        [whole[start:end] for start, end in spans]
+        for whole, spans in zip(
+            (text, pair.target or ""), unit_spans(translator, pair, units), strict=True
+        )
+    ]
+    found = {}
+    for name in CHOICES[readings](translator, layer):
+        soft = next(soft_alignments(translator, [pair], units=units, layer=name))
+        found[_told(translator, name)] = torch.cat([soft.weights, soft.nothing[:, None]], 1)
+    return Looked(
+        f"{isolated(text)} → {isolated(pair.target or '')}",
+        f"{how} (∎: on no {units})",
+        [*sides[0], ""],
+        sides[1],
+        found,
+    )
+
+
+def given(translator: Translator, text: str, target: str | None, beam: int | None = None) -> Pair:
+    """The text with its target, or with the model's own answer."""
     if not text.strip():
         raise DataError("the text is empty. Give one that can be read.")
-    given = translator.predict([text], beam=beam)[0].text if target is None else target
-    pair = Pair(text, given, 1)
-    chosen = layer or usual_layer(translator)
-    readings = {
-        name or "decoder": next(
-            soft_alignments(translator, [pair], units=units, layer=name)
-        ).weights
-        for name in dict.fromkeys([chosen, *layers(translator)])
-    }
-    weights = next(iter(readings.values()))
-    spans = unit_spans(translator, pair, units)
-    sides = [
-        [whole[start:end] for start, end in own]
-        for whole, own in zip((text, given), spans, strict=True)
-    ]
-    how = "forced to the given target" if target is not None else "for the model's own answer"
-    heads = ", the mean of its heads" if chosen.startswith("decoder.") and "/" not in chosen else ""
-    legend = f"Read by {chosen or 'the decoder'}{heads}, {how}"
-    answer = Answer(given, 0.0, sides[0], sides[1], weights)
-    return Looked(f"{text} → {given}", legend, answer, readings)
+    if target is None:
+        target = translator.predict([text], beam=beam)[0].text
+        if not target.strip():
+            raise DataError("the model's answer is empty, so it has no words. Give a target.")
+    if not target.strip():
+        raise DataError("the target is empty. Give one with words, or none for the model's own.")
+    return Pair(text, target, 1)
+
+
+def _one(translator: Translator, layer: str) -> list[str]:
+    return [layer or usual_layer(translator)]
+
+
+def _several(translator: Translator, layer: str) -> list[str]:
+    return (layer and _heads(translator, layer)) or layers(translator)
+
+
+def _all(translator: Translator, layer: str) -> list[str]:
+    """The one that is shown first, the other layers, and every head."""
+    known = layers(translator)
+    heads = [head for name in known for head in _heads(translator, name)]
+    return list(dict.fromkeys([*_one(translator, layer), *known, *heads]))
+
+
+CHOICES: Mapping[str, Choice] = {"one": _one, "several": _several, "all": _all}
+
+
+def _heads(translator: Translator, layer: str) -> list[str]:
+    """The names of a layer's heads; a head is its own only one."""
+    config = translator.config.model
+    if config.kind != "transformer":
+        return []
+    return [layer] if "/" in layer else [f"{layer}/head.{n}" for n in range(config.heads)]
+
+
+def _told(translator: Translator, name: str) -> str:
+    """The name for people: it says whether it is the mean of several heads."""
+    config = translator.config.model
+    if config.kind != "transformer" or "/" in name:
+        return name or "decoder"
+    return f"{name} (mean of {config.heads} heads)"

@@ -4,9 +4,8 @@ import json
 import re
 from html.parser import HTMLParser
 
-import torch
-
-from regard.tasks.pictures import as_page
+from regard.tasks.pictures import Looked, as_page
+from tests.tasks.pictures.drawings import drawing
 
 EVIL = '</script><script>alert("x")</script>'
 
@@ -30,9 +29,9 @@ class Tags(HTMLParser):
 
 
 def page(source: list[str], target: list[str]) -> Tags:
-    weights = torch.rand(len(target), len(source)).softmax(-1)
+    found = drawing(source, target, ["decoder.1"])
     tags = Tags()
-    tags.feed(as_page("what & <who>", source, target, {"decoder.1": weights}, "a legend"))
+    tags.feed(as_page(Looked("what & <who>", "a legend", source, target, found.readings)))
     return tags
 
 
@@ -49,8 +48,7 @@ def test_texts_are_data_and_come_back_whole() -> None:
 
 
 def test_nothing_comes_from_elsewhere() -> None:
-    weights = torch.eye(2)
-    text = as_page("t", ["a", "b"], ["c", "d"], {"decoder": weights}, "")
+    text = as_page(drawing(["a", "b"], ["c", "d"]))
     addresses = [a for a in re.findall(r"https?://[^\"' ]+", text) if "w3.org" not in a]
     assert addresses == []
     for tag, attributes in page(["a"], ["b"]).found:
@@ -64,3 +62,18 @@ def test_every_word_has_its_weights() -> None:
     (reading,) = known["readings"]
     assert reading["name"] == "decoder.1"
     assert [len(row) for row in reading["weights"]] == [3, 3]
+
+
+def test_every_reading_can_be_chosen_and_the_threshold_is_the_given_one() -> None:
+    tags = Tags()
+    tags.feed(as_page(drawing(["a"], ["b"], ["decoder.0", "decoder.1/head.3"]), threshold=0.35))
+    known = json.loads(tags.scripts[0])
+    assert [each["name"] for each in known["readings"]] == ["decoder.0", "decoder.1/head.3"]
+    assert known["threshold"] == 0.35
+
+
+def test_each_text_knows_its_direction() -> None:
+    known = json.loads(page(["אבא", "קרא", ""], ["father", "read"]).scripts[0])
+    assert known["direction"] == {"source": "rtl", "target": "ltr"}
+    assert known["order"] == {"source": [2, 1, 0], "target": [0, 1]}
+    assert known["source"] == ["אבא", "קרא", "∎"]

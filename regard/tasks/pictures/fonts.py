@@ -1,0 +1,133 @@
+"""Fonts for any script: matplotlib's own first, then what the system has for the rest.
+
+matplotlib shapes and turns text by libraqm from 3.11 on, but it draws boxes for letters that none
+of the fonts it was given has. So fonts are looked for letter by letter, and if there is none, that
+is said and nothing is drawn.
+"""
+
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from regard.seq2seq.errors import ConfigError
+
+OWN = "DejaVu Sans"
+"""Comes with matplotlib: Latin, Greek, Cyrillic, Hebrew, Arabic and more."""
+
+EAST_ASIAN = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC", "FULLWIDTH")
+INVISIBLE = ("Cc", "Cf", "Cs", "Zs", "Zl", "Zp")
+
+
+class Face(NamedTuple):
+    """A font of the system, and which letters it adds."""
+
+    family: str
+    style: str
+    path: str
+    adds: frozenset[str]
+
+
+def families_for(texts: Iterable[str]) -> list[str]:
+    """Fonts that together have every letter of these texts, for matplotlib to try in turn."""
+    families, missing = _chosen(texts)
+    if missing:
+        raise ConfigError(_told(missing))
+    return families
+
+
+def what_is_missing(texts: Iterable[str]) -> str:
+    """What to install before these texts can be drawn; nothing if they can."""
+    missing = _chosen(texts)[1]
+    return _told(missing) if missing else ""
+
+
+def _chosen(texts: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Fonts, and the letters that none has."""
+    _need_matplotlib()
+    from matplotlib.font_manager import fontManager, get_font  # noqa: PLC0415  # slow to import
+
+    wanted = frozenset(c for text in texts for c in text if _is_visible(c))
+    own = get_font(fontManager.findfont(OWN))
+    missing = frozenset(c for c in wanted if not own.get_char_index(ord(c)))
+    families = [OWN]
+    faces = list(_faces(missing)) if missing else []
+    while missing and faces:
+        best = min(faces, key=lambda face: _rank(face, wanted, missing))
+        if not best.adds & missing:
+            break
+        if not any(entry.fname == best.path for entry in fontManager.ttflist):
+            fontManager.addfont(best.path)  # installed since matplotlib last looked
+        families.append(best.family)
+        missing -= best.adds
+    return families, sorted(missing)
+
+
+def _need_matplotlib() -> None:
+    try:
+        from matplotlib import ft2font  # noqa: PLC0415  # an extra
+    except ImportError:
+        raise ConfigError(
+            "Pictures are drawn with matplotlib, which is not installed. Install it: "
+            "pip install 'regard[plot]'"
+        ) from None
+    if not hasattr(ft2font, "__libraqm_version__"):
+        raise ConfigError(
+            "this matplotlib cannot shape text; 3.11 and newer can. Install it: "
+            "pip install 'regard[plot]'"
+        )
+
+
+def _is_visible(character: str) -> bool:
+    chooses_a_form = "\ufe00" <= character <= "\ufe0f"
+    return unicodedata.category(character) not in INVISIBLE and not chooses_a_form
+
+
+def _faces(missing: frozenset[str]) -> Iterator[Face]:
+    """The system's fonts that have some of these letters."""
+    from matplotlib.font_manager import findSystemFonts  # noqa: PLC0415
+    from matplotlib.ft2font import FT2Font  # noqa: PLC0415
+
+    for path in sorted(findSystemFonts()):
+        try:
+            first = FT2Font(path)
+            faces = [first, *(FT2Font(path, face_index=n) for n in range(1, first.num_faces))]
+        except (OSError, RuntimeError):
+            continue  # a broken font is nobody's but its owner's
+        for face in faces:
+            adds = frozenset(c for c in missing if face.get_char_index(ord(c)))
+            if adds and face.scalable:
+                yield Face(face.family_name, face.style_name, path, adds)
+
+
+def _rank(face: Face, wanted: frozenset[str], missing: frozenset[str]) -> tuple[object, ...]:
+    """Small is good: many letters, upright, without serifs, Han as the text's language has it."""
+    return (
+        -len(face.adds & missing),
+        face.style not in ("Regular", "Book", "Normal"),
+        "Sans" not in face.family,
+        "Mono" in face.family,
+        not face.family.endswith(_east_asian_kind(wanted)),
+        face.family,
+    )
+
+
+def _east_asian_kind(letters: frozenset[str]) -> str:
+    scripts = {unicodedata.name(letter, "").split(" ")[0] for letter in letters}
+    if scripts & {"HIRAGANA", "KATAKANA"}:
+        return "JP"
+    return "KR" if "HANGUL" in scripts else "SC"
+
+
+def _told(missing: Sequence[str]) -> str:
+    shown = "".join(missing[:8]) + ("…" if len(missing) > 8 else "")
+    packages = dict.fromkeys(_package(character) for character in missing)
+    return (
+        f"no font here has {shown}, so no picture is drawn. Install one (on Debian and Ubuntu: "
+        f"apt install {' '.join(packages)}), or draw a page, which needs none: -o looked.html"
+    )
+
+
+def _package(character: str) -> str:
+    if unicodedata.name(character, "").startswith(EAST_ASIAN):
+        return "fonts-noto-cjk"
+    return "fonts-symbola" if unicodedata.category(character) == "So" else "fonts-noto-core"

@@ -1,0 +1,62 @@
+"""Pictures as files: PNG or SVG, by matplotlib."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from regard.seq2seq.errors import ConfigError
+from regard.tasks.pictures.arcs import Arcs
+from regard.tasks.pictures.heat import Heat, Panel
+from regard.tasks.pictures.looked import Looked
+from regard.tasks.pictures.sheet import Sheet
+
+THRESHOLD = 0.2
+"""Weights above it are worth a line, unless told otherwise."""
+
+
+def save_picture(
+    path: Path, looked: Looked, view: str = "heat", threshold: float = THRESHOLD
+) -> None:
+    """One picture, as PNG or SVG by the path's ending.
+
+    Args:
+        path: Where to.
+        looked: What is drawn.
+        view: "heat" or "arcs" of the first reading, or "heads": a small heat map of each.
+        threshold: For which weights there are arcs.
+    """
+    if view not in VIEWS:
+        raise ConfigError(f"the view is {view!r}. Choose {', '.join(VIEWS)}.")
+    VIEWS[view](looked, threshold).save(path)
+
+
+def save_one_below_the_other(path: Path, found: Sequence[Looked], legend: str) -> None:
+    """A heat map of each, as PNG or SVG by the path's ending; their titles stand above them."""
+    rows = [[Panel(each.source, each.target, each.first, each.title)] for each in found]
+    Heat(rows, legend, alike=False).draw().save(path)
+
+
+def _heat(looked: Looked, _: float) -> Sheet:
+    panel = Panel(looked.source, looked.target, looked.first)
+    return Heat([[panel]], looked.drawn, alike=True).draw()
+
+
+def _arcs(looked: Looked, threshold: float) -> Sheet:
+    return Arcs(looked, threshold).draw()
+
+
+def _heads(looked: Looked, _: float) -> Sheet:
+    panels = [
+        Panel(looked.source, looked.target, weights, name)
+        for name, weights in looked.readings.items()
+    ]
+    # Wide ones stand below one another, tall ones side by side: the whole is about square.
+    square = math.sqrt(len(panels) * (len(looked.target) + 3) / (len(looked.source) + 1))
+    columns = min(len(panels), max(1, round(square)))
+    rows = [panels[first : first + columns] for first in range(0, len(panels), columns)]
+    return Heat(rows, f"Read {looked.legend}", alike=True).draw()
+
+
+VIEWS: Mapping[str, Callable[[Looked, float], Sheet]] = {
+    "heat": _heat, "arcs": _arcs, "heads": _heads,
+}  # fmt: skip
