@@ -108,8 +108,7 @@ def erasure(
         erased: The parts of the source, each left out alone.
         units: Where the units of the target lie.
     """
-    without = [pair.source[:start] + pair.source[end:] for start, end in erased]
-    asked = [pair, *(Pair(text, pair.target, pair.line) for text in without)]
+    asked = [pair, *(Pair(without(pair.source, span), pair.target, pair.line) for span in erased)]
     size = max(1, TOKENS // translator.codec.size(pair))
     rows = []
     for first in range(0, len(asked), size):
@@ -121,6 +120,18 @@ def erasure(
     tokens = translator.codec.target_text.encode(pair.target or "").spans
     by_unit = log_probs[:, : len(tokens)] @ _belonging(tokens, units)
     return (by_unit[:1] - by_unit[1:]).mT
+
+
+def without(text: str, span: Span) -> str:
+    """The text without a part; where a whole word goes, so does the space beside it.
+
+    >>> without("we drink coffee", (3, 8)), without("we drink", (3, 8)), without("abc", (1, 2))
+    ('we coffee', 'we', 'ac')
+    """
+    before, after = text[: span[0]], text[span[1] :]
+    if not before or before[-1].isspace():
+        after = after.lstrip()
+    return before + after if after else before.rstrip()
 
 
 def token_log_probs(model: Stepper, batch: Pairs) -> Float[Tensor, "batch token"]:

@@ -1,0 +1,120 @@
+"""`regard show`: each way to draw, what is told of trust, and what is refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from regard.cli.main import main
+from regard.tasks.translate import train
+from tests.tasks.translate.small import configured, write_pairs
+
+TEXTS = ("one two three", "1 2 3")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A Transformer of two layers with two heads, hardly trained."""
+    folder = tmp_path_factory.mktemp("show")
+    tiny = {"kind": "transformer", "size": 12, "heads": 2, "layers": 2, "inner": 17}
+    model = {f"model__{key}": value for key, value in tiny.items()}
+    pairs = write_pairs(folder / "pairs.tsv", 40)
+    train(folder / "run", configured(pairs, training__steps=1, **model))
+    return str(folder / "run")
+
+
+@pytest.mark.parametrize("view", ["heat", "arcs", "heads"])
+@pytest.mark.parametrize("kind", ["png", "svg"])
+def test_every_view_is_drawn(run: str, tmp_path: Path, view: str, kind: str) -> None:
+    path = tmp_path / f"a.{kind}"
+    assert main(["show", run, *TEXTS, "--view", view, "-o", str(path)]) == 0
+    data = path.read_bytes()
+    if kind == "png":
+        assert data.startswith(b"\x89PNG")
+        return
+    text = data.decode()
+    for part in (*"123", "one", "two", "three", "∎", "forced to the given target"):
+        assert f"<!-- {part}" in text or part in text
+    names = ["decoder.0 (mean of 2 heads)", "decoder.1 (mean of 2 heads)"]
+    assert [name in text for name in names] == [True, view == "heads"]
+
+
+def test_the_heads_of_a_layer(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", run, *TEXTS, "--view", "heads", "--layer", "decoder.1", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [each["name"] for each in found["readings"]] == ["decoder.1/head.0", "decoder.1/head.1"]
+    for each in found["readings"]:
+        assert [sum(row) for row in each["weights"]] == pytest.approx([1, 1, 1], abs=1e-3)
+    assert main(["show", run, *TEXTS, "--view", "heads", "--layer", "decoder.1"]) == 0
+    assert capsys.readouterr().out.count("forced to the given target") == 2
+
+
+def test_a_page_has_every_layer_and_head(run: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.html"
+    assert main(["show", run, *TEXTS, "-o", str(path), "--threshold", "0.4"]) == 0
+    page = path.read_text("utf-8")
+    data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    assert len(data["readings"]) == 2 + 4
+    assert data["threshold"] == 0.4
+
+
+def test_trust_is_told(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", run, *TEXTS, "--check", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["source"] == ["one", "two", "three"]
+    assert found["erased"] == [0, 1, 2]
+    assert [len(row) for row in found["drops"]] == [3, 3, 3]
+    assert 0 <= found["agreement"] <= 1
+    assert main(["show", run, *TEXTS, "--check"]) == 0
+    said = capsys.readouterr().out
+    for part in ("entropy  ", f"{100 * found['agreement']:.0f} %", "each of the 3 source words"):
+        assert part in said
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (["--view", "pie"], "views are heat, arcs, heads"),
+        (["--view", "arcs"], "-o looked.png"),
+        (["-o", "a.gif"], ".png, .svg, .html"),
+        (["--layer", "decoder.7"], "no layer decoder.7"),
+        (["--threshold", "7"], "--threshold"),
+        (["--units", "line"], "units is 'line'"),
+    ],
+    ids=lambda given: " ".join(given) if isinstance(given, list) else "",
+)
+def test_what_cannot_be_drawn_is_told_on_one_line(
+    run: str, more: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["show", run, *TEXTS, *more]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert told in said.err
+    assert len(said.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("texts", [["", "1"], [" ", "1"], ["one", " "]])
+def test_nothing_to_read_is_told(
+    run: str, texts: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["show", run, *texts]) == 2
+    assert "is empty" in capsys.readouterr().err
+
+
+def test_a_script_without_a_font_is_told(
+    run: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MPL_IGNORE_SYSTEM_FONTS", "1")
+    path = tmp_path / "a.png"
+    assert main(["show", run, "日本", "1", "-o", str(path)]) == 2
+    assert "apt install fonts-noto-cjk" in capsys.readouterr().err
+    assert main(["show", run, "日本", "1", "-o", str(path.with_suffix(".html"))]) == 0
+
+
+def test_the_terminal_is_never_too_narrow(
+    run: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "50")
+    assert main(["show", run, "one two three four " * 15, "1 2 3"]) == 0
+    _, *lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 50
