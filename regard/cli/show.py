@@ -67,27 +67,23 @@ def show(
     path = None if out is None else Path(out)
     _possible(path, view)
     from regard.tasks.translate import Translator  # noqa: PLC0415  # torch: help need not wait
-    from regard.tasks.translate.looking import given, looked  # noqa: PLC0415
+    from regard.tasks.translate.looking import given, looked, named  # noqa: PLC0415
     from regard.tasks.translate.trusting import trust  # noqa: PLC0415
 
     translator = Translator.load(run, last=last)
-    several = "several" if view == "heads" else "one"
+    pair, several = given(translator, text, target, beam), view == "heads"
+    page = path is not None and path.suffix == ".html"
     found = looked(
-        translator, text, target, units=units, layer=layer, beam=beam,
-        readings="all" if path is not None and path.suffix == ".html" else several,
+        translator, pair, forced=target is not None, units=units, layer=layer,
+        readings="all" if page else "several" if several else "one",
     )  # fmt: skip
     if path is not None:
         _drawn(path, found, view, threshold)
     if check:
-        from regard.cli.trusted import as_data, as_text  # noqa: PLC0415
+        from regard.cli.trusted import told  # noqa: PLC0415
 
-        told = trust(translator, given(translator, text, target, beam), units=units, layer=layer)
-        legend = found.drawn
-        typer.echo(
-            json.dumps({"reading": legend, **as_data(told)}, ensure_ascii=False)
-            if as_json
-            else f"{legend}\n\n{as_text(told)}"
-        )
+        reading = f"Read by {named(translator, layer)}, {found.legend}"
+        typer.echo(told(trust(translator, pair, units=units, layer=layer), reading, as_json))
     elif path is None:
         typer.echo(json.dumps(found.as_data(), ensure_ascii=False) if as_json else _here(found))
 

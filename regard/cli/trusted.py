@@ -1,5 +1,6 @@
 """What `regard show --check` tells: how far the weights can be trusted."""
 
+import json
 import math
 from typing import TYPE_CHECKING
 
@@ -7,7 +8,14 @@ if TYPE_CHECKING:
     from regard.tasks.translate.trusting import Trust
 
 
-def as_text(trust: "Trust") -> str:
+def told(trust: "Trust", reading: str, as_json: bool) -> str:
+    """For people, or for programs; whose reading it is comes first."""
+    if as_json:
+        return json.dumps({"reading": reading, **_as_data(trust)}, ensure_ascii=False)
+    return f"{reading}\n\n{_as_text(trust)}"
+
+
+def _as_text(trust: "Trust") -> str:
     """For people: a line a word, and what comes of them all."""
     from rich.cells import cell_len  # noqa: PLC0415  # help need not wait
 
@@ -51,7 +59,7 @@ def _summed_up(trust: "Trust") -> list[str]:
     ]
 
 
-def as_data(trust: "Trust") -> dict[str, object]:
+def _as_data(trust: "Trust") -> dict[str, object]:
     """The same for programs."""
     return {
         "source": trust.source,

@@ -65,9 +65,15 @@ def test_trust_is_told(run: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert found["erased"] == [0, 1, 2]
     assert [len(row) for row in found["drops"]] == [3, 3, 3]
     assert 0 <= found["agreement"] <= 1
-    assert main(["show", run, *TEXTS, "--check"]) == 0
+    assert found["reading"].startswith("Read by decoder.0 (mean of 2 heads), forced")
+    assert main(["show", run, *TEXTS, "--check", "--layer", "decoder.0", "--view", "heads"]) == 0
     said = capsys.readouterr().out
-    for part in ("entropy  ", f"{100 * found['agreement']:.0f} %", "each of the 3 source words"):
+    for part in (
+        "Read by decoder.0 (mean of 2 heads), forced",
+        "entropy  ",
+        f"{100 * found['agreement']:.0f} %",
+        "each of the 3 source words",
+    ):
         assert part in said
 
 

@@ -16,42 +16,38 @@ Choice = Callable[[Translator, str], list[str]]
 
 def looked(
     translator: Translator,
-    text: str,
-    target: str | None,
+    pair: Pair,
     *,
+    forced: bool = True,
     units: str = "word",
     layer: str = "",
-    beam: int | None = None,
     readings: str = "one",
 ) -> Looked:
-    """What was read of a text for a target, or for the model's own answer.
+    """What is read of a source for its target.
 
     Args:
-        translator: Who read.
-        text: What was read.
-        target: For what; None is for its own answer.
+        translator: Who reads.
+        pair: What is read, and for what.
+        forced: Was the target given? Else it is the model's own answer.
         units: "word", "subword" or "char".
         layer: Whose reading, as in "decoder.2"; the model's own choice if empty.
-        beam: How many beginnings are followed for an answer.
         readings: "one", "several" (the heads of the layer if it is named, else the layers), "all".
     """
-    pair = given(translator, text, target, beam)
-    how = "forced to the given target" if target is not None else "for the model's own answer"
-    sides = [
-        [whole[start:end] for start, end in spans]
-        for whole, spans in zip(
-            (text, pair.target or ""), unit_spans(translator, pair, units), strict=True
-        )
-    ]
+    texts = (pair.source, pair.target or "")
+    source, target = (
+        [text[start:end] for start, end in spans]
+        for text, spans in zip(texts, unit_spans(translator, pair, units), strict=True)
+    )
     found = {}
     for name in CHOICES[readings](translator, layer):
         soft = next(soft_alignments(translator, [pair], units=units, layer=name))
-        found[_told(translator, name)] = torch.cat([soft.weights, soft.nothing[:, None]], 1)
+        found[named(translator, name)] = torch.cat([soft.weights, soft.nothing[:, None]], 1)
+    how = "forced to the given target" if forced else "for the model's own answer"
     return Looked(
-        f"{isolated(text)} → {isolated(pair.target or '')}",
-        f"{how} (∎: on no {units})",
-        [*sides[0], ""],
-        sides[1],
+        " → ".join(map(isolated, texts)),
+        f"{how} (∎: on no {'character' if units == 'char' else units})",
+        [*source, ""],
+        target,
         found,
     )
 
@@ -95,9 +91,9 @@ def _heads(translator: Translator, layer: str) -> list[str]:
     return [layer] if "/" in layer else [f"{layer}/head.{n}" for n in range(config.heads)]
 
 
-def _told(translator: Translator, name: str) -> str:
-    """The name for people: it says whether it is the mean of several heads."""
-    config = translator.config.model
+def named(translator: Translator, layer: str) -> str:
+    """A layer for people: its name says whether it is the mean of several heads."""
+    config, name = translator.config.model, layer or usual_layer(translator)
     if config.kind != "transformer" or "/" in name:
         return name or "decoder"
     return f"{name} (mean of {config.heads} heads)"

@@ -56,7 +56,7 @@ def test_words_are_left_out_one_by_one(runs: Path, kind: str) -> None:
         assert found.drops[:, column].tolist() == pytest.approx(drops, abs=2e-5)
     assert found.erased == [0, 1, 2, 3]
     # What was read is what the picture shows.
-    shown = looked(translator, PAIR.source, PAIR.target)
+    shown = looked(translator, PAIR)
     assert torch.equal(found.weights, shown.first[:, :4])
     assert list(shown.source) == [*SOURCE, ""]
 
@@ -89,7 +89,7 @@ def test_agreement_is_counted() -> None:
 def test_punctuation_and_the_end_are_told(runs: Path) -> None:
     translator = Translator.load(runs / "bahdanau")
     pair = Pair("two , four !?", "2 4", 1)
-    found, shown = trust(translator, pair), looked(translator, pair.source, pair.target)
+    found, shown = trust(translator, pair), looked(translator, pair)
     mean = shown.first.mean(0)
     assert found.on_punctuation == pytest.approx(float(mean[1] + mean[3]), abs=1e-5)
     assert found.on_end == pytest.approx(float(mean[4]), abs=1e-5)
