@@ -8,7 +8,8 @@ from regard.seq2seq.data import Pair
 from regard.seq2seq.errors import DataError
 from regard.tasks.pictures import Looked
 from regard.tasks.pictures.lines import isolated
-from regard.tasks.translate.aligning import layers, soft_alignments, unit_spans, usual_layer
+from regard.tasks.translate.aligning import layers, unit_spans, usual_layer
+from regard.tasks.translate.predicted import read_for
 from regard.tasks.translate.translator import Translator
 
 Choice = Callable[[Translator, str], list[str]]
@@ -23,7 +24,7 @@ def looked(
     layer: str = "",
     readings: str = "one",
 ) -> Looked:
-    """What is read of a source for its target.
+    """What was read of a source when each word of its target was predicted.
 
     Args:
         translator: Who reads.
@@ -38,10 +39,11 @@ def looked(
         [text[start:end] for start, end in spans]
         for text, spans in zip(texts, unit_spans(translator, pair, units), strict=True)
     )
-    found = {}
-    for name in CHOICES[readings](translator, layer):
-        soft = next(soft_alignments(translator, [pair], units=units, layer=name))
-        found[named(translator, name)] = torch.cat([soft.weights, soft.nothing[:, None]], 1)
+    read = read_for(translator, pair, units, CHOICES[readings](translator, layer))
+    found = {
+        named(translator, name): torch.cat([own.weights, own.nothing[:, None]], 1)
+        for name, own in read.items()
+    }
     how = "forced to the given target" if forced else "for the model's own answer"
     return Looked(
         " → ".join(map(isolated, texts)),

@@ -16,7 +16,8 @@ from torch import Tensor
 from regard.seq2seq.data import Pair
 from regard.seq2seq.examples import BEGIN, Pairs, Span
 from regard.seq2seq.seams import Stepper
-from regard.tasks.translate.aligning import soft_alignments, unit_spans, usual_layer
+from regard.tasks.translate.aligning import unit_spans, usual_layer
+from regard.tasks.translate.predicted import read_for
 from regard.tasks.translate.translator import Translator
 
 MOST = 64
@@ -80,7 +81,7 @@ class Trust:
 def trust(translator: Translator, pair: Pair, *, units: str = "word", layer: str = "") -> Trust:
     """Read, leave out, score again."""
     layer = layer or usual_layer(translator)
-    soft = next(soft_alignments(translator, [pair], units=units, layer=layer))
+    soft = read_for(translator, pair, units, [layer])[layer]
     spans = unit_spans(translator, pair, units)
     source, target = (
         [text[start:end] for start, end in own]
@@ -182,7 +183,7 @@ def _belonging(tokens: Sequence[Span], units: Sequence[Span]) -> Float[Tensor, "
 
 def _shares(translator: Translator, pair: Pair, layer: str) -> tuple[float, float]:
     """Of the reading of all tokens, what lies on punctuation, and on the end."""
-    soft = next(soft_alignments(translator, [pair], units="subword", layer=layer))
+    soft = read_for(translator, pair, "subword", [layer])[layer]
     spans = unit_spans(translator, pair, "subword")[0]
     signs = [_is_punctuation(pair.source[start:end]) for start, end in spans]
     total = (soft.weights.sum() + soft.nothing.sum()).clamp(min=1e-9)

@@ -61,6 +61,17 @@ def test_words_are_left_out_one_by_one(runs: Path, kind: str) -> None:
     assert list(shown.source) == [*SOURCE, ""]
 
 
+@pytest.mark.parametrize("name", ["decoder.1", "decoder.2/head.1"])
+def test_a_row_is_what_its_word_was_predicted_from(runs: Path, name: str) -> None:
+    translator = Translator.load(runs / "transformer")
+    batch = translator.codec.collate([0], [PAIR])
+    readings = translator.model.read(batch)
+    heads = [own for head, own in readings.items() if head.startswith(name)]
+    plain = torch.stack(heads).mean(0)[0, :3]  # a token is a word here; the last row is the end's
+    shown = looked(translator, PAIR, layer=name).first
+    torch.testing.assert_close(shown, plain)
+
+
 def test_long_sources_are_capped_to_what_is_read_most(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

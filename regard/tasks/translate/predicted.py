@@ -1,0 +1,56 @@
+"""What was read when each unit of a target was predicted: of any layer and head, in one pass.
+
+An alignment may be better read a token later, in layers that still think of the token before (Chen
+2020); a picture shows what the model had read when it said a word.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import torch
+from torch import Tensor
+
+from regard.seq2seq.data import Pair
+from regard.seq2seq.errors import ConfigError, DataError
+from regard.seq2seq.reading import Joined, by_units, joined
+from regard.tasks.translate.translator import Translator
+
+
+@torch.inference_mode()
+def read_for(
+    translator: Translator, pair: Pair, units: str, names: Iterable[str]
+) -> dict[str, Joined]:
+    """By name: what the units of the target read of those of the source.
+
+    Args:
+        translator: Who reads.
+        pair: A source and its target.
+        units: "word", "subword" or "char".
+        names: Layers or heads, as in "decoder.2" or "decoder.2/head.1"; an empty one is the
+            reading of a decoder that has but one.
+    """
+    if not translator.model.decoder.reads:
+        raise ConfigError(
+            f"a model of kind {translator.config.model.kind} has no attention, so it looks at "
+            'nothing. Train another: model.kind = "bahdanau", say.'
+        )
+    batch = translator.codec.collate([0], [pair])
+    assert batch.target is not None
+    device = next(translator.model.parameters()).device
+    readings = translator.model.read(batch.to(device))
+    target, source = batch.target.spans[0][1:-1], batch.source.spans[0]
+    sides = by_units(units, pair.target or "", target), by_units(units, pair.source, source)
+    return {
+        name: joined(_chosen(readings, name)[0, : len(target)].cpu(), target, source, *sides)
+        for name in names
+    }
+
+
+def _chosen(readings: Mapping[str, Tensor], name: str) -> Tensor:
+    """The weights of one head, or the mean of a layer's."""
+    if (name or "decoder") in readings:
+        return readings[name or "decoder"]
+    heads = [own for head, own in readings.items() if head.startswith(f"{name}/head.")]
+    if not heads:
+        layers = ", ".join(dict.fromkeys(known.split("/")[0] for known in readings))
+        raise DataError(f"the model has no layer {name}. It has {layers}.")
+    return torch.stack(heads).mean(0)
