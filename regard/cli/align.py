@@ -2,25 +2,24 @@
 
 import json
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from regard.cli.configured import found
 from regard.cli.evaluate import AsJson, Files
+from regard.cli.linking import Units
 from regard.cli.opened import opened
 from regard.cli.predict import Last, Run
 from regard.cli.progress import counted
+from regard.seq2seq.errors import ConfigError
 
 if TYPE_CHECKING:
     from regard.seq2seq.data import Pair
-    from regard.seq2seq.reading import Gold, Links
+    from regard.seq2seq.reading import Gold
     from regard.tasks.translate import Translator
+    from regard.tasks.translate.aligning import Alignment
 
-Units = Annotated[
-    str, typer.Option("--units", metavar="word|subword|char", help="What is linked to what.")
-]
 Reverse = Annotated[
     str | None, typer.Option("--reverse", metavar="RUN", help="A run of the other direction.")
 ]
@@ -36,6 +35,9 @@ Symmetrize = Annotated[
 Threshold = Annotated[
     float | None,
     typer.Option("--threshold", help="Link what is read more than this, not only the most."),
+]
+Both = Annotated[
+    bool, typer.Option("--mutual", help="Link only what is the most of both its words.")
 ]
 Null = Annotated[
     float, typer.Option("--null", help="A word with more than this on no word has no link.")
@@ -58,6 +60,7 @@ def align(
     reverse: Reverse = None,
     symmetrize: Symmetrize = "grow-diag-final-and",
     threshold: Threshold = None,
+    mutual: Both = False,
     null: Null = 0.5,
     layer: Layer = "",
     gold: GoldFile = None,
@@ -73,24 +76,33 @@ def align(
     from regard.seq2seq.reading import (  # noqa: PLC0415  # torch: help need not wait
         Above,
         Best,
+        Extraction,
+        Mutual,
         alignment_error,
         as_pharaoh,
     )
     from regard.tasks.translate import together  # noqa: PLC0415
-    from regard.tasks.translate.aligning import Aligning, aligned  # noqa: PLC0415
+    from regard.tasks.translate.aligning import Aligning, alignments  # noqa: PLC0415
+    from regard.tasks.translate.spelling import check_spelling  # noqa: PLC0415
 
-    rule = Best(null) if threshold is None else Above(threshold, null)
+    if mutual and threshold is not None:
+        raise ConfigError("--mutual and --threshold are two rules. Give one of them.")
+    rule: Extraction = Mutual(null) if mutual else Best(null)
+    rule = rule if threshold is None else Above(threshold, null)
     product = 0.3 if threshold is None else threshold
     options = Aligning(units, rule, symmetrize, product, layer)
     other = None if reverse is None else together([reverse], last=last)
+    check_spelling(one, pairs)
+    if other is not None:
+        check_spelling(other, pairs, swapped=True)
     truth = None if gold is None else _gold(gold, one, pairs, units, first)
     with counted(len(pairs)) as progress:
-        links = aligned(one, other, pairs, options, progress)
+        found = alignments(one, other, pairs, options, progress)
         if truth is None:
-            for number, each in enumerate(links, start=1):
-                typer.echo(_as_json(number, each) if as_json else as_pharaoh(each))
+            for pair, each in zip(pairs, found, strict=True):
+                typer.echo(_as_json(one, pair, units, each) if as_json else as_pharaoh(each.links))
             return
-        scores = alignment_error(list(links), truth)
+        scores = alignment_error([each.links for each in found], truth)
     if as_json:
         typer.echo(json.dumps([score.as_json() for score in scores]))
         return
@@ -98,24 +110,38 @@ def align(
         typer.echo(f"{score.name:10} {score.value:.4f}  {score.signature}")
 
 
-def _as_json(number: int, links: "Links") -> str:
-    return json.dumps({"line": number, "links": sorted(links)})
+def _as_json(translator: "Translator", pair: "Pair", units: str, found: "Alignment") -> str:
+    from regard.tasks.translate.aligning import unit_texts  # noqa: PLC0415
+
+    source, target = unit_texts(translator, pair, units)
+    weights = [[round(weight, 4) for weight in row] for row in found.weights.tolist()]
+    told = {"line": pair.line, "source": source, "target": target, "links": sorted(found.links)}
+    return json.dumps({**told, "weights": weights}, ensure_ascii=False)
 
 
 def _gold(
     path: str, translator: "Translator", pairs: "Sequence[Pair]", units: str, first: int
 ) -> "list[Gold]":
-    """Gold links by their form: Pharaoh's, or NAACL's with a link a line."""
+    """Gold links by their form: Pharaoh's, NAACL's with a link a line, or JSON lines."""
     found("--gold", [path])
     from regard.seq2seq.data import read_lines  # noqa: PLC0415
-    from regard.seq2seq.reading import check_range, read_naacl, read_pharaoh  # noqa: PLC0415
-    from regard.tasks.translate.aligning import unit_counts  # noqa: PLC0415
+    from regard.seq2seq.reading import (  # noqa: PLC0415
+        check_range,
+        read_naacl,
+        read_pharaoh,
+        read_records,
+    )
+    from regard.tasks.translate.aligning import unit_texts  # noqa: PLC0415
 
     lines = read_lines(path)
     texts = [lines[number] for number in range(len(lines))]
     words = texts[0].split() if texts else []
-    naacl = bool(words) and words[0].isdecimal()  # no link of Pharaoh's is a number alone
-    read = partial(read_naacl, count=len(pairs)) if naacl else partial(read_pharaoh, first=first)
-    gold = read(texts, path)
-    check_range(gold, [unit_counts(translator, pair, units) for pair in pairs], path)
+    said = [unit_texts(translator, pair, units) for pair in pairs]
+    if texts and texts[0].lstrip().startswith("{"):
+        gold = read_records(texts, path, said)
+    elif words and words[0].isdecimal():  # no link of Pharaoh's is a number alone
+        gold = read_naacl(texts, path, len(pairs))
+    else:
+        gold = read_pharaoh(texts, path, first=first)
+    check_range(gold, [(len(source), len(target)) for source, target in said], path)
     return gold

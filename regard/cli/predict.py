@@ -1,11 +1,14 @@
 """`regard predict`: a line in, a line out."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from regard.cli.configured import found
+from regard.cli.linking import Alignments, Linker, Units, written
 from regard.cli.progress import counted
 from regard.seq2seq.errors import ConfigError
 
@@ -65,6 +68,8 @@ def predict(
     seed: Seed = 1,
     replace_unknown: Unknown = False,
     dictionary: Dictionary = None,
+    alignments: Alignments = None,
+    units: Units = "word",
 ) -> None:
     """Answer each line of a file or of the standard input.
 
@@ -84,9 +89,27 @@ def predict(
     if sample:
         search = translator.sampling(temperature, top_p, best, seed)
     lines = (texts[number].source for number in range(len(texts)))
-    with kept_heap(), counted(len(texts)) as progress:
+    with (
+        kept_heap(),
+        counted(len(texts)) as progress,
+        _linking(translator, alignments, units) as to,
+    ):
         for number, answers in enumerate(translator.stream(lines, search, progress), start=1):
             typer.echo(answers[0].text if best == 1 else _as_json(number, answers))
+            if to is not None:
+                to.add(number, texts[number - 1].source, answers)
+
+
+@contextmanager
+def _linking(translator: "Translator", path: str | None, units: str) -> "Iterator[Linker | None]":
+    """Who writes links to a file, if one is named."""
+    if path is None:
+        yield None
+        return
+    with written(path) as file:
+        linker = Linker(translator, file, units)
+        yield linker
+        linker.flush()
 
 
 def _opened(file: str) -> "PairCorpus":

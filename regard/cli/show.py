@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.align import Layer, Units
+from regard.cli.align import Layer
 from regard.cli.evaluate import AsJson
+from regard.cli.linking import Units
 from regard.cli.predict import Beams, Last, Run
 from regard.seq2seq.errors import ConfigError
 

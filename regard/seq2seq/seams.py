@@ -139,6 +139,8 @@ class Answer:
 
     target: list[str] = field(default_factory=list)
     weights: Float[Tensor, "target source"] | None = None
+    tokens: list[int] = field(default_factory=list)
+    """The target's as the model said them: ids."""
 
 
 @runtime_checkable

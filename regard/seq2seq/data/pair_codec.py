@@ -30,6 +30,7 @@ class PairCodec:
         target_text: how targets do; may be the same.
         copying: give source tokens their ids as words of the target.
         links: for each item of the corpus which characters belong together, for guided training.
+        nulls: link a target token without links to the source's end, where nothing is read.
     """
 
     def __init__(
@@ -39,11 +40,12 @@ class PairCodec:
         *,
         copying: bool = False,
         links: Sequence[Sequence[Link]] | None = None,
+        nulls: bool = False,
     ) -> None:
         self.source_text = source_text
         self.target_text = target_text
         self.copying = copying
-        self._links = links
+        self._links, self._nulls = links, nulls
 
     def sizes(self, item: Pair) -> tuple[int, int]:
         """Tokens of the source and of the target, their ends included."""
@@ -72,6 +74,17 @@ class PairCodec:
             batch.extra = max((len(words) for words in own), default=0)
         if items and all(item.target is not None for item in items):
             self._add_targets(batch, items, own)
+        return batch
+
+    def answered(
+        self, items: Sequence[Pair], tokens: Sequence[Sequence[int]], spans: Sequence[list[Span]]
+    ) -> Pairs:
+        """A batch of sources with what a model said to each, as its tokens and where they lie."""
+        batch = self.collate(range(len(items)), [Pair(i.source, None, i.line) for i in items])
+        rows = [[BEGIN, *said, END] for said in tokens]
+        ends = [max((end for _, end in own), default=0) for own in spans]
+        places = [[(0, 0), *own, (end, end)] for own, end in zip(spans, ends, strict=True)]
+        batch.target = _tokens(rows, places)
         return batch
 
     def decode(self, tokens: Sequence[int], item: Pair) -> str:
@@ -132,6 +145,9 @@ class PairCodec:
                 columns = _touched(source.spans[row], ours)
                 for line in _touched(target.spans[row][1:], theirs):
                     linked[row, line, columns] = 1
+            if self._nulls:
+                words = linked[row, : len(target.spans[row]) - 2]
+                words[words.sum(-1) == 0, len(source.spans[row]) - 1] = 1
         return linked / linked.sum(-1, keepdim=True).clamp(min=1)
 
 

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from typing import final
+from typing import final, overload
 
 from regard.seq2seq.data.formats import Columns, Format, Pair, Parallel, Records, Sources
 from regard.seq2seq.data.lines import read_lines
@@ -59,8 +59,8 @@ def _suffix(path: str, suffixes: tuple[str, ...]) -> bool:
 
 
 @final
-class PairCorpus:
-    """A `Corpus` of pairs. Item n is line n + 1 of its file or files."""
+class PairCorpus(Sequence[Pair]):
+    """A `Corpus` of pairs, read when they are asked for. Item n is line n + 1 of its files."""
 
     def __init__(self, rows: Format, longest: int = LONGEST) -> None:
         self._rows = rows
@@ -74,7 +74,13 @@ class PairCorpus:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def __getitem__(self, number: int) -> Pair:
+    @overload
+    def __getitem__(self, number: int) -> Pair: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[Pair]: ...
+    def __getitem__(self, number: int | slice) -> Pair | list[Pair]:
+        if isinstance(number, slice):
+            return [self[each] for each in range(*number.indices(len(self)))]
         if not 0 <= number < len(self):
             raise IndexError(f"there are {len(self)} pairs, counted from 0; not {number}")
         pair, faults = self._inspect(number)
@@ -89,14 +95,18 @@ class PairCorpus:
         digests = "\n".join(lines.digest for lines in self._rows.files)
         return hashlib.sha256(digests.encode()).hexdigest()
 
-    def faults(self) -> Iterator[Fault]:
-        """What is wrong: with the files as a whole, then line by line."""
+    def faults(self, *, duplicates: bool = True) -> Iterator[Fault]:
+        """What is wrong: with the files as a whole, then line by line.
+
+        To find the same pair twice, something of each must be kept; whoever does not ask for
+        `duplicates` needs no memory.
+        """
         yield from self._rows.faults()
         first: dict[bytes, int] = {}
         for number in range(len(self)):
             pair, faults = self._inspect(number)
             yield from faults
-            if pair is None or pair.target is None:
+            if not duplicates or pair is None or pair.target is None:
                 continue
             same = first.setdefault(_key(pair), pair.line)
             if same != pair.line:

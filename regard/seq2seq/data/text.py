@@ -86,14 +86,19 @@ class Text(ABC):
         return self.join(self.said(ids))
 
     def said(self, ids: Iterable[int], own: Sequence[str] = ()) -> list[str]:
-        """What each token up to `END` says; ids past the vocabulary are taken from `own`."""
+        """What each token up to `END` says; ids past the vocabulary are taken from `own`.
+
+        A model that has learned little may say `PAD` or `BEGIN`, which are nothing.
+        """
         pieces: list[str] = []
         for number in ids:
             if number == END:
                 break
             if number == UNKNOWN:
                 pieces.append(self.unknown)
-            elif number not in (PAD, BEGIN):
+            elif number in (PAD, BEGIN):
+                pieces.append("")
+            else:
                 past = number - len(self)
                 pieces.append(self.pieces[number] if past < 0 else own[past])
         return pieces

@@ -107,7 +107,10 @@ class Streaming(Generic[Item]):
         source, target = self._spelled(way, item)
         # The row of `END` stands for no token that anybody sees.
         weights = None if way.weights is None else way.weights[: len(way.tokens)].cpu()
-        return Answer(self._text(way, item, source), way.score, source, target, weights)
+        text = self._text(way, item, source)
+        if self.replacement is not None:
+            target = self.replacement.spelled(way, source, target)
+        return Answer(text, way.score, source, target, weights, way.tokens)
 
     def _spelled(self, way: Hypothesis, item: Item) -> tuple[list[str], list[str]]:
         if not isinstance(self.codec, Spelling):

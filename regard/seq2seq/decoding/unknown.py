@@ -39,6 +39,13 @@ class Replacement:
         )
         return {place: self.dictionary.get(word, word) for place, word in words if word}
 
+    def spelled(
+        self, hypothesis: Hypothesis, source: Sequence[str], target: Sequence[str]
+    ) -> list[str]:
+        """The hypothesis's tokens, `target`, with them."""
+        words = self.words(hypothesis, source)
+        return [words.get(place, token) for place, token in enumerate(target)]
+
     def text(
         self,
         hypothesis: Hypothesis,
@@ -57,4 +64,5 @@ class Replacement:
 def _greatest(weights: Sequence[float], source: Sequence[str]) -> str:
     """The word that was read most; the source's end is none."""
     read = zip(weights, source, strict=False)
-    return max(((weight, word) for weight, word in read if word), default=(0.0, ""))[1]
+    word = max(((weight, word) for weight, word in read if word), default=(0.0, ""))[1]
+    return word.strip() or word  # a token has the space before it, which no dictionary has

@@ -8,8 +8,9 @@ from regard.seq2seq.reading.extraction import Above, Best, Extraction, Mutual
 from regard.seq2seq.reading.gold import Gold, alignment_error
 from regard.seq2seq.reading.links import Link, Links, turned
 from regard.seq2seq.reading.pharaoh import as_pharaoh, check_range, read_naacl, read_pharaoh
+from regard.seq2seq.reading.records import read_records
 from regard.seq2seq.reading.symmetry import SYMMETRIES, product, symmetrised
-from regard.seq2seq.reading.words import Joined, by_units, joined
+from regard.seq2seq.reading.words import Joined, by_units, joined, places
 
 __all__ = [
     "SYMMETRIES",
@@ -26,9 +27,11 @@ __all__ = [
     "by_units",
     "check_range",
     "joined",
+    "places",
     "product",
     "read_naacl",
     "read_pharaoh",
+    "read_records",
     "symmetrised",
     "turned",
 ]

@@ -19,15 +19,16 @@ def as_pharaoh(links: Links, *, first: int = 0) -> str:
     return " ".join(f"{source + first}-{target + first}" for source, target in sorted(links))
 
 
-def read_pharaoh(lines: Iterable[str], where: str, *, first: int = 0) -> list[Gold]:
+def read_pharaoh(lines: Iterable[str], where: str, *, first: int = 0, line: int = 1) -> list[Gold]:
     """Lines of links; `1-2` is sure, `1p2` or `1?2` possible.
 
     Args:
         lines: Their texts.
         where: What they are called in an error.
         first: By what the first word is counted: 0, or 1.
+        line: Which line the first of them is.
     """
-    return [_line(text, f"{where}, line {n}", first) for n, text in enumerate(lines, start=1)]
+    return [_line(text, f"{where}, line {n}", first) for n, text in enumerate(lines, start=line)]
 
 
 def read_naacl(lines: Iterable[str], where: str, count: int) -> list[Gold]:
@@ -50,14 +51,16 @@ def read_naacl(lines: Iterable[str], where: str, count: int) -> list[Gold]:
     return [Gold(frozenset(s), frozenset(p)) for s, p in zip(sure, possible, strict=True)]
 
 
-def check_range(gold: Sequence[Gold], sizes: Sequence[tuple[int, int]], where: str) -> None:
-    """Raise if a link is to a word that its pair does not have."""
+def check_range(
+    gold: Sequence[Gold], sizes: Sequence[tuple[int, int]], where: str, *, line: int = 1
+) -> None:
+    """Raise if a link is to a word that its pair does not have; the first is of this line."""
     if len(gold) != len(sizes):
         raise DataError(
             f"{where} has links of {len(gold)} pairs, but there are {len(sizes)} pairs. "
             "Give a line for each."
         )
-    for number, (each, (source, target)) in enumerate(zip(gold, sizes, strict=True), start=1):
+    for number, (each, (source, target)) in enumerate(zip(gold, sizes, strict=True), start=line):
         for link in sorted(each.possible):
             if link[0] >= source or link[1] >= target:
                 raise DataError(

@@ -13,9 +13,10 @@ from regard.seq2seq.examples import Span
 
 UNITS: dict[str, Callable[[str], list[Span]]] = {
     "word": lambda text: [found.span() for found in re.finditer(r"\S+", text)],
-    "char": lambda text: [(n, n + 1) for n, character in enumerate(text) if character.strip()],
+    "char": lambda text: [(n, n + bool(each.strip())) for n, each in enumerate(text)],
 }
-"""Where the units of a text lie; spaces are none."""
+"""Where the units of a text lie. A space is a character that counts, but it is empty: so character
+n of a text is its n-th, and nothing is linked to a space."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,24 @@ def by_units(units: str, text: str, tokens: Sequence[Span]) -> list[Span]:
     return UNITS[units](text)
 
 
+def places(text: str, pieces: Sequence[str]) -> list[Span]:
+    """Where the pieces that a text was put together from lie in it.
+
+    A space that is in a piece and not in the text, or the other way round, is passed over.
+
+    >>> places("Ah, so", [" Ah", ",", " so"])
+    [(0, 2), (2, 3), (3, 6)]
+    """
+    found, here = list[Span](), 0
+    for piece in pieces:
+        said = piece if text.startswith(piece, here) else piece.removeprefix(" ")
+        here += text.startswith(f" {said}", here) and not text.startswith(said, here)
+        end = here + len(said) if text.startswith(said, here) else here
+        found.append((here, end))
+        here = end
+    return found
+
+
 def joined(
     weights: Float[Tensor, "token place"],
     target_tokens: Sequence[Span],
@@ -49,7 +68,7 @@ def joined(
     """What units read of units: the sum over a source unit's tokens, the mean over a target's.
 
     A token that lies in two units is shared by how many of its characters are in each; one that
-    lies in none, as the end of a sentence does, is nothing.
+    lies in none, as the end of a sentence does, is nothing. A unit without a token reads nothing.
 
     >>> weights = torch.tensor([[0.5, 0.25, 0.25], [0.0, 0.5, 0.5]])
     >>> tokens, units = [(0, 2), (2, 4)], [(0, 4)]
@@ -61,19 +80,19 @@ def joined(
     per_unit = rows / rows.sum(-1, keepdim=True).clamp(min=torch.finfo(rows.dtype).tiny)
     found = per_unit @ weights @ columns.mT
     nothing = per_unit @ weights @ (1 - columns.sum(0)).clamp(min=0.0)
-    return Joined(found, nothing)
+    return Joined(found, nothing.masked_fill(rows.sum(-1) == 0, 1.0))
 
 
 def _shares(
     tokens: Sequence[Span], units: Sequence[Span], like: Tensor
 ) -> Float[Tensor, "unit token"]:
     """What share of each token lies in each unit."""
-    shares = like.new_zeros(len(units), len(tokens))
-    for row, (first, last) in enumerate(units):
-        for column, (start, end) in enumerate(tokens):
-            common = min(last, end) - max(first, start)
-            if common > 0:
-                shares[row, column] = common / (end - start)
+    if not units or not tokens:
+        return like.new_zeros(len(units), len(tokens))
+    first, last = like.new_tensor(units)[:, None].unbind(-1)
+    start, end = like.new_tensor(tokens)[None].unbind(-1)
+    common = (torch.minimum(last, end) - torch.maximum(first, start)).clamp(min=0.0)
+    shares = common / (end - start).clamp(min=1.0)
     total = shares.sum(0).clamp(min=torch.finfo(shares.dtype).tiny)
     # A space at a token's edge belongs to no unit, and makes it no less the unit's own.
-    return torch.where(total > 0, shares / total, shares) if len(units) else shares
+    return shares / total

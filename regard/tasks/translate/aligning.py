@@ -1,15 +1,14 @@
 """Soft word alignments of given pairs, by what a translator reads for them."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention.errors import OptionError
 from regard.seq2seq.data import Pair, plan
-from regard.seq2seq.errors import ConfigError, DataError
 from regard.seq2seq.examples import Pairs, Span
 from regard.seq2seq.reading import (
     SYMMETRIES,
@@ -24,6 +23,7 @@ from regard.seq2seq.reading import (
     symmetrised,
     turned,
 )
+from regard.tasks.translate.readings import readers, token_weights
 from regard.tasks.translate.translator import Translator
 
 WINDOW, TOKENS = 4096, 4096
@@ -33,6 +33,7 @@ TRIED = 200
 """By how many pairs two directions agree on their layers."""
 
 Progress = Callable[[int], None]
+Weights = Float[Tensor, "target source"]
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,15 @@ class Aligning:
             )
 
 
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """What belongs together, and how surely."""
+
+    links: Links
+    weights: Weights
+    """Of both directions: the root of their product."""
+
+
 def aligned(
     one: Translator,
     other: Translator | None,
@@ -68,11 +78,23 @@ def aligned(
     progress: Progress | None = None,
 ) -> Iterator[Links]:
     """The links of each pair, by one direction or by both."""
+    return (each.links for each in alignments(one, other, pairs, options, progress))
+
+
+def alignments(
+    one: Translator,
+    other: Translator | None,
+    pairs: Sequence[Pair],
+    options: Aligning,
+    progress: Progress | None = None,
+) -> Iterator[Alignment]:
+    """The same with the weights that they come from."""
     if other is None:
         soft = soft_alignments(
             one, pairs, units=options.units, layer=options.layer, progress=progress
         )
-        yield from (options.rule(each.weights, each.nothing) for each in soft)
+        for each in soft:
+            yield Alignment(options.rule(each.weights, each.nothing), each.weights)
         return
     layers = agreeing_layers(one, other, pairs, options.units, options.layer)
     swapped = (Pair(pair.target or "", pair.source, pair.line) for pair in pairs)
@@ -82,11 +104,12 @@ def aligned(
         yield _both(forward, backward, options)
 
 
-def _both(forward: Joined, backward: Joined, options: Aligning) -> Links:
+def _both(forward: Joined, backward: Joined, options: Aligning) -> Alignment:
+    soft = product(forward.weights, backward.weights)
     if options.symmetry == "product":
-        return Above(options.threshold, null=1.0)(product(forward.weights, backward.weights))
+        return Alignment(Above(options.threshold, null=1.0)(soft), soft)
     links = [options.rule(each.weights, each.nothing) for each in (forward, backward)]
-    return symmetrised(options.symmetry, links[0], turned(links[1]))
+    return Alignment(symmetrised(options.symmetry, links[0], turned(links[1])), soft)
 
 
 def soft_alignments(
@@ -106,11 +129,7 @@ def soft_alignments(
         layer: Whose reading: "decoder.2", or "decoder.2/head.1"; the model's own choice if empty.
         progress: Hears how many pairs are done.
     """
-    if not translator.model.decoder.reads:
-        raise ConfigError(
-            f"a model of kind {translator.config.model.kind} has no attention, so there is nothing "
-            'to align by. Train another: model.kind = "bahdanau", say.'
-        )
+    readers(translator)  # told before anything is computed
     stream, done = iter(pairs), 0
     while window := list(islice(stream, WINDOW)):
         found: dict[int, Joined] = {}
@@ -174,10 +193,11 @@ def unit_spans(translator: Translator, pair: Pair, units: str) -> tuple[list[Spa
     return source, own
 
 
-def unit_counts(translator: Translator, pair: Pair, units: str) -> tuple[int, int]:
-    """How many units a pair's source and target have."""
+def unit_texts(translator: Translator, pair: Pair, units: str) -> tuple[list[str], list[str]]:
+    """What the units of a pair's source and target say."""
     source, target = unit_spans(translator, pair, units)
-    return len(source), len(target)
+    said = pair.target or ""
+    return [pair.source[a:b] for a, b in source], [said[a:b] for a, b in target]
 
 
 def _agreement(forward: Sequence[Links], backward: Sequence[Links]) -> float:
@@ -189,37 +209,22 @@ def _agreement(forward: Sequence[Links], backward: Sequence[Links]) -> float:
     return both / max(1, total)
 
 
-@torch.inference_mode()
 def _batch(translator: Translator, pairs: Sequence[Pair], units: str, layer: str) -> list[Joined]:
     batch = translator.codec.collate(range(len(pairs)), pairs)
-    assert isinstance(batch, Pairs)
+    return by_pair(translator, batch, pairs, units, layer)
+
+
+def by_pair(
+    translator: Translator, batch: Pairs, pairs: Sequence[Pair], units: str, layer: str
+) -> list[Joined]:
+    """For each row of a batch what the units of its target read of those of its source."""
     assert batch.target is not None
-    device = next(translator.model.parameters()).device
-    chosen = _chosen(translator.model.read(batch.to(device)), layer, translator).cpu()
-    delay = translator.model.decoder.delay
+    weights = token_weights(readers(translator), batch, layer)
     found = []
     for row, pair in enumerate(pairs):
         source_spans, target_spans = batch.source.spans[row], batch.target.spans[row][1:-1]
-        weights = chosen[row, delay : delay + len(target_spans), : len(source_spans)]
-        found.append(_joined(weights, pair, target_spans, source_spans, units))
+        own = weights[row, : len(target_spans), : len(source_spans)]
+        target_units = by_units(units, pair.target or "", target_spans)
+        source_units = by_units(units, pair.source, source_spans)
+        found.append(joined(own, target_spans, source_spans, target_units, source_units))
     return found
-
-
-def _joined(
-    weights: Tensor, pair: Pair, target: Sequence[Span], source: Sequence[Span], units: str
-) -> Joined:
-    target_units = by_units(units, pair.target or "", target)
-    source_units = by_units(units, pair.source, source)
-    return joined(weights, target, source, target_units, source_units)
-
-
-def _chosen(readings: Mapping[str, Tensor], layer: str, translator: Translator) -> Tensor:
-    """The weights of one layer, the mean of its heads, or of one head."""
-    layer = layer or usual_layer(translator) or "decoder"
-    if layer in readings:
-        return readings[layer]
-    heads = [own for name, own in readings.items() if name.startswith(f"{layer}/head.")]
-    if not heads:
-        names = ", ".join(dict.fromkeys(name.split("/")[0] for name in readings))
-        raise DataError(f"the model has no layer {layer}. It has {names}.")
-    return torch.stack(heads).mean(0)

@@ -90,10 +90,21 @@ def test_counts_must_agree_and_something_must_be_sure() -> None:
 
 
 def test_units_of_a_text() -> None:
-    assert by_units("char", "a b", []) == [(0, 1), (2, 3)]
+    assert by_units("char", "a b", []) == [(0, 1), (1, 1), (2, 3)]
     assert by_units("subword", "ab", [(0, 1), (1, 2), (2, 2)]) == [(0, 1), (1, 2)]
     with pytest.raises(OptionError, match='Choose "word"'):
         by_units("words", "a", [])
+
+
+def test_shares_are_what_plain_loops_give() -> None:
+    """A token's characters, one by one: which unit has each of them?"""
+    tokens = [(0, 2), (2, 5), (5, 5), (5, 11), (11, 12), (12, 12)]
+    units = [(0, 3), (3, 3), (4, 9), (9, 12)]
+    found = joined(torch.eye(6), tokens, tokens, tokens[:2] + tokens[3:5], units).weights
+    for row, (start, end) in enumerate(tokens[:2] + tokens[3:5]):
+        held = [sum(a <= n < b for n in range(start, end)) for a, b in units]
+        expected = [each / sum(held) for each in held]
+        assert found[row].tolist() == pytest.approx(expected)
 
 
 def test_joined_rows_still_sum_to_one() -> None:

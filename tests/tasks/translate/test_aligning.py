@@ -1,5 +1,7 @@
 """Alignments by what a translator reads: of its own words, both ways, and what is refused."""
 
+from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -82,6 +84,30 @@ def test_batches_and_windows_change_nothing(runs: Path, monkeypatch: pytest.Monk
     assert heard[-1] == 6
     for one, other in zip(whole, parts, strict=True):
         torch.testing.assert_close(one, other.weights)
+
+
+def test_no_more_than_a_window_is_read_ahead(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So any number of pairs fits: what was answered is let go, what comes is not yet there."""
+    monkeypatch.setattr(aligning_module, "WINDOW", 3)
+    taken = 0
+
+    class Endless(Sequence[Pair]):
+        def __len__(self) -> int:
+            return 10**9
+
+        def __getitem__(self, number: int) -> Pair:  # type: ignore[override]
+            return PAIRS[number % 2]
+
+        def __iter__(self) -> Iterator[Pair]:
+            nonlocal taken
+            for number in count():
+                taken += 1
+                yield self[number]
+
+    links = aligned(Translator.load(runs / "there"), None, Endless(), Aligning())
+    for number in range(1, 8):
+        next(links)
+        assert taken <= 3 * -(-number // 3)
 
 
 def test_a_transformers_token_reads_when_it_is_asked_about(runs: Path) -> None:

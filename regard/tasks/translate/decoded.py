@@ -1,0 +1,46 @@
+"""Alignments of a translator's own answers: each hypothesis with what its very tokens read."""
+
+from collections.abc import Sequence
+
+from regard.seq2seq.data import Pair, plan
+from regard.seq2seq.reading import Joined, places
+from regard.seq2seq.seams import Answer
+from regard.tasks.translate.aligning import TOKENS, by_pair
+from regard.tasks.translate.readings import readers
+from regard.tasks.translate.translator import Translator
+
+
+def answer_alignments(
+    translator: Translator,
+    sources: Sequence[str],
+    answers: Sequence[Answer],
+    *,
+    units: str = "word",
+    layer: str = "",
+) -> list[Joined]:
+    """For each answer what its units read of those of its source.
+
+    A hypothesis is read again with its own tokens, however it was found. What a step of the search
+    showed would be too little: a Transformer's step shows its last layer only, and its last token
+    has read nothing yet when a hypothesis is cut off.
+
+    Args:
+        translator: Who answered; of several models that read, the mean is taken.
+        sources: For each answer the text that it answers.
+        answers: As `translator.stream` gives them.
+        units: "word", "subword" or "char".
+        layer: As in `soft_alignments`.
+    """
+    readers(translator)
+    pairs = [
+        Pair(s, a.text, line) for line, (s, a) in enumerate(zip(sources, answers, strict=True))
+    ]
+    sizes = [len(answer.source) + len(answer.tokens) + 2 for answer in answers]
+    found: dict[int, Joined] = {}
+    for numbers in plan(sizes, seed=0, epoch=0, tokens=TOKENS):
+        some = [pairs[number] for number in numbers]
+        own = [answers[number] for number in numbers]
+        spans = [places(answer.text, answer.target) for answer in own]
+        batch = translator.codec.answered(some, [answer.tokens for answer in own], spans)
+        found.update(zip(numbers, by_pair(translator, batch, some, units, layer), strict=True))
+    return [found[number] for number in range(len(answers))]

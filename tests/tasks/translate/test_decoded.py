@@ -1,0 +1,113 @@
+"""Links of a translator's own answers: each hypothesis's own, as if its text had been given."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from regard.seq2seq.data import Pair
+from regard.seq2seq.decoding import Replacement
+from regard.seq2seq.reading import Best
+from regard.seq2seq.seams import Answer
+from regard.tasks.translate import Translator, together, train
+from regard.tasks.translate.aligning import soft_alignments
+from regard.tasks.translate.decoded import answer_alignments
+from tests.tasks.translate.small import configured, write_pairs
+
+SOURCES = ["two four one", "zero three", "one one four three zero", "three"]
+KINDS: dict[str, dict[str, object]] = {
+    "bahdanau": {},
+    "luong": {"kind": "luong", "embedding": 7, "encoder_size": 5, "state_size": 11},
+    "fed": {
+        "kind": "luong", "embedding": 7, "encoder_size": 5, "state_size": 11, "feeding": True,
+        "score": "bilinear",
+    },
+    "transformer": {"kind": "transformer", "size": 12, "heads": 2, "layers": 3, "inner": 17},
+    "copying": {"copying": True},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of each kind, and one of subwords; all have learned a little."""
+    there = tmp_path_factory.mktemp("decoded")
+    pairs = write_pairs(there / "pairs.tsv")
+    for name, model in KINDS.items():
+        changes = {f"model__{key}": value for key, value in model.items()}
+        train(there / name, configured(pairs, training__steps=4, **changes))
+    subwords = configured(pairs, training__steps=30, text__kind="bpe", text__size=24)
+    train(there / "subwords", subwords)
+    return there
+
+
+def found(
+    translator: Translator, search: object, units: str = "word"
+) -> list[tuple[str, Answer, torch.Tensor, torch.Tensor]]:
+    """All hypotheses with what they read."""
+    told = translator.stream(SOURCES, search)  # type: ignore[arg-type]
+    both = [(s, a) for s, ways in zip(SOURCES, told, strict=True) for a in ways]
+    sources, answers = [s for s, _ in both], [a for _, a in both]
+    soft = answer_alignments(translator, sources, answers, units=units)
+    return [(s, a, j.weights, j.nothing) for (s, a), j in zip(both, soft, strict=True)]
+
+
+@pytest.mark.parametrize("name", [*KINDS, "subwords"])
+@pytest.mark.parametrize("width", [1, 4])
+def test_decoded_and_forced_read_the_same(folder: Path, name: str, width: int) -> None:
+    """If the text of a hypothesis is cut into the tokens that it was said in."""
+    translator = Translator.load(folder / name)
+    compared = 0
+    for source, answer, weights, nothing in found(translator, translator.search(width, width)):
+        if translator.codec.target_text.encode(answer.text).ids != answer.tokens:
+            continue
+        (forced,) = soft_alignments(translator, [Pair(source, answer.text, 1)])
+        torch.testing.assert_close(weights, forced.weights)
+        torch.testing.assert_close(nothing, forced.nothing)
+        assert Best()(weights, nothing) == Best()(forced.weights, forced.nothing)
+        compared += 1
+    assert compared >= (1 if name == "copying" else 3)
+
+
+@pytest.mark.parametrize("name", ["bahdanau", "luong", "fed", "copying"])
+def test_it_is_what_the_search_read(folder: Path, name: str) -> None:
+    """Where a step shows all there is: the weights that the trail kept are those."""
+    translator = Translator.load(folder / name)
+    for _, answer, weights, _ in found(translator, translator.search(4, 4), "subword"):
+        assert answer.weights is not None
+        said = [place for place, piece in enumerate(answer.target) if piece]
+        torch.testing.assert_close(weights, answer.weights[said, :-1])
+
+
+def test_draws_have_links_too(folder: Path) -> None:
+    translator = Translator.load(folder / "bahdanau")
+    drawn = found(translator, translator.sampling(count=3, seed=5))
+    assert len(drawn) == 3 * len(SOURCES)
+    for source, answer, weights, _ in drawn:
+        assert weights.shape == (len(answer.text.split()), len(source.split()))
+
+
+def test_models_that_vote_are_averaged_each_by_its_own_delay(folder: Path) -> None:
+    names = ("bahdanau", "transformer")
+    voting = together([folder / name for name in names])
+    alone = [Translator.load(folder / name) for name in names]
+    told = [ways[0] for ways in voting.stream(SOURCES)]
+    own = [answer_alignments(one, SOURCES, told) for one in (voting, *alone)]
+    for both, first, second in zip(*own, strict=True):
+        torch.testing.assert_close(both.weights, (first.weights + second.weights) / 2)
+
+
+def test_an_empty_answer_has_no_links(folder: Path) -> None:
+    translator = Translator.load(folder / "bahdanau")
+    (empty,) = answer_alignments(translator, [""], [Answer("", 0.0)])
+    assert empty.weights.shape == (0, 0)
+    assert Best()(empty.weights, empty.nothing) == frozenset()
+
+
+def test_replaced_words_are_linked_to_what_they_were_taken_from(folder: Path) -> None:
+    """Their place is that of the new word, whatever its length."""
+    translator = Translator.load(folder / "bahdanau")
+    translator.unknown = Replacement({"Ravel": "Maurice"})
+    answers = [ways[0] for ways in translator.stream(["Ravel", "Ravel two"])]
+    for source, answer in zip(["Ravel", "Ravel two"], answers, strict=True):
+        (own,) = answer_alignments(translator, [source], [answer])
+        assert own.weights.shape == (len(answer.text.split()), len(source.split()))
