@@ -4,7 +4,7 @@ from collections import Counter
 
 import typer
 
-from regard.cli.configured import Config, Data, Settings, Task, Valid, configured
+from regard.cli.configured import Config, Data, GivenLinks, Settings, Task, Valid, configured
 
 SHOWN = 5
 """How many of a kind are shown."""
@@ -14,6 +14,7 @@ def check(
     task: Task,
     data: Data = None,
     valid: Valid = None,
+    links: GivenLinks = None,
     config: Config = None,
     settings: Settings = None,
 ) -> int:
@@ -21,7 +22,7 @@ def check(
 
     regard check translate --data pairs.tsv
     """
-    whole = configured(task, path=config, data=data, valid=valid, settings=settings)
+    whole = configured(task, path=config, data=data, valid=valid, links=links, settings=settings)
     from regard.tasks.config.translate import Translate  # noqa: PLC0415
     from regard.tasks.translate.checking import checked  # noqa: PLC0415  # help need not wait
 

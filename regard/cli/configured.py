@@ -25,6 +25,12 @@ Valid = Annotated[
         "--valid", metavar="FILE", help="The same to validate on, instead of a share of --data."
     ),
 ]
+GivenLinks = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--links", metavar="FILE", help="Links of --data, a line of 0-0 1-2 each: guide attention."
+    ),
+]
 Config = Annotated[
     str | None, typer.Option("--config", metavar="FILE", help="A TOML file to begin with.")
 ]
@@ -42,12 +48,17 @@ def configured(
     path: str | None = None,
     data: Sequence[str] | None = None,
     valid: Sequence[str] | None = None,
+    links: Sequence[str] | None = None,
     settings: Sequence[str] | None = None,
 ) -> Options:
     """The task's configuration as the command line says."""
     files = [
         Layer(f"--{option}", {"data": {key: found(f"--{option}", given)}})
-        for option, key, given in (("data", "train", data), ("valid", "valid", valid))
+        for option, key, given in (
+            ("data", "train", data),
+            ("valid", "valid", valid),
+            ("links", "links", links),
+        )
         if given
     ]
     said = [*files, *(setting(text) for text in settings or ())]

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.configured import Config, Data, Settings, Task, Valid, configured
+from regard.cli.configured import Config, Data, GivenLinks, Settings, Task, Valid, configured
 
 Out = Annotated[str, typer.Option("--out", metavar="FOLDER", help="Where the run is kept.")]
 OnBadInput = Annotated[
@@ -27,6 +27,7 @@ def train(
     out: Out,
     data: Data = None,
     valid: Valid = None,
+    links: GivenLinks = None,
     config: Config = None,
     settings: Settings = None,
     on_bad_input: OnBadInput = None,
@@ -41,7 +42,12 @@ def train(
     said = [f'{key}="{value}"' for key, value in short if value is not None]
     said += [] if threads is None else [f"training.threads={threads}"]
     whole = configured(
-        task, path=config, data=data, valid=valid, settings=[*(settings or ()), *said]
+        task,
+        path=config,
+        data=data,
+        valid=valid,
+        links=links,
+        settings=[*(settings or ()), *said],
     )
     from regard.seq2seq.training import reporter  # noqa: PLC0415  # torch: help need not wait
     from regard.tasks import runs  # noqa: PLC0415

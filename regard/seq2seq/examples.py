@@ -99,11 +99,12 @@ class Pairs:
     """Given alignments, for guided training: rows sum to 1, or to 0 where nothing is linked."""
 
     def counts(self) -> Mapping[str, int]:
-        """Target tokens, `END` among them and `BEGIN` not; and sentences."""
+        """Target tokens, `END` among them and `BEGIN` not; sentences; tokens that are linked."""
         if self.target is None:
             return {"sentences": len(self.items)}
         tokens = int(self.target.lengths.sum()) - len(self.items)
-        return {"tokens": tokens, "sentences": len(self.items)}
+        linked = {} if self.links is None else {"links": int((self.links.sum(-1) > 0).sum())}
+        return {"tokens": tokens, "sentences": len(self.items), **linked}
 
     def to(self, device: torch.device | str) -> "Pairs":
         """The same on another device."""

@@ -8,14 +8,15 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from regard.attention.errors import OptionError, ShapeError
+from regard.attention.errors import OptionError
 from regard.attention.masks import Lengths
 from regard.attention.selection import Hard
 from regard.seq2seq.decoders import Attentive, Carried, Decoder, Whole
 from regard.seq2seq.encoders import Encoder
 from regard.seq2seq.errors import DataError
 from regard.seq2seq.examples import UNKNOWN, Batch, Pairs
-from regard.seq2seq.losses import guided, repeated
+from regard.seq2seq.guiding import links_loss
+from regard.seq2seq.losses import repeated
 from regard.seq2seq.readout import Aside, Reader
 from regard.seq2seq.seams import Loss, State, Step, Term
 
@@ -48,7 +49,9 @@ class EncoderDecoder(nn.Module):
         smoothing: What share of a target goes to all tokens alike in training; otherwise none
             does, so that the loss is the logarithm of the perplexity.
         coverage: How much it counts to read something twice (See 2017).
-        links: How much given alignments count (Chen 2016).
+        links: How much given alignments count (Garg 2019).
+        links_layer: Which reading they are held to: "decoder.2", "decoder.2/head.1"; if empty, the
+            layer before the last.
         reinforce: How much the draws of `selection.Hard` learn from what came of them.
         baseline: How much the head learns that foretells what comes of them.
     """
@@ -62,12 +65,14 @@ class EncoderDecoder(nn.Module):
         smoothing: float = 0.0,
         coverage: float = 0.0,
         links: float = 0.0,
+        links_layer: str = "",
         reinforce: float = 1.0,
         baseline: float = 1.0,
     ) -> None:
         super().__init__()
         self.encoder, self.decoder, self.readout = encoder, decoder, readout
-        self.smoothing, self.coverage, self.links = smoothing, coverage, links
+        self.smoothing, self.coverage = smoothing, coverage
+        self.links, self.links_layer = links, links_layer
         self.reinforce, self.baseline_weight = reinforce, baseline
         self.baseline = nn.Linear(decoder.size, 1) if _draws(decoder) else None
         if not decoder.reads and (readout.copies or coverage or links):
@@ -91,8 +96,8 @@ class EncoderDecoder(nn.Module):
         if self.coverage:
             terms["coverage"] = Term(repeated(_weights(whole), real), count, self.coverage)
         if self.links and batch.links is not None:
-            links = _fitting(batch.links, _weights(whole))
-            terms["links"] = Term(guided(_weights(whole)[real], links[real]), count, self.links)
+            total = links_loss(whole, batch.links, self.links_layer, self.decoder.delay)
+            terms["links"] = Term(total, batch.counts()["links"], self.links)
         if self.baseline is not None and self.training:
             terms |= self._drawn(self.baseline, whole, real, log_probs)
         return terms
@@ -200,13 +205,3 @@ def _copies(batch: Pairs) -> Int[Tensor, "batch source"]:
             "target: Pairs(…, copies=…)."
         )
     return batch.copies
-
-
-def _fitting(links: Tensor, weights: Tensor) -> Float[Tensor, "batch target source"]:
-    if links.shape != weights.shape:
-        raise ShapeError(
-            f"links have shape {tuple(links.shape)} but the weights {tuple(weights.shape)}. Give a "
-            "row for each target token, END included and BEGIN not, and a column for each of the "
-            "source."
-        )
-    return links

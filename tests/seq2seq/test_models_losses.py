@@ -1,5 +1,7 @@
 """The loss in chunks against the plain one, and the parts of a loss beside the tokens."""
 
+import math
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -13,7 +15,7 @@ from regard.seq2seq.errors import DataError
 from regard.seq2seq.examples import Pairs
 from regard.seq2seq.readout import Aside, Readout
 from regard.seq2seq.seams import Encoded
-from tests.seq2seq.model_cases import BOTH, CASES, TARGET, Case, bahdanau, batch, chosen
+from tests.seq2seq.model_cases import ADDING_UP, BOTH, CASES, TARGET, Case, bahdanau, batch, chosen
 
 ROWS, SIZE, SOURCE, EXTRA = 17, 7, 5, 2
 EXACT = {"rtol": 1e-10, "atol": 1e-12}
@@ -208,13 +210,53 @@ def test_links_pull_the_weights_to_them() -> None:
     pairs.links = torch.zeros_like(read)
     pairs.links[..., 0] = 1.0
     pairs.links[2, 0] = 0.0  # nothing is linked
-    found = model.loss(pairs)["links"]
     mask = model._target(pairs)[2]
+    pairs.links[~mask] = 0.0
+    found = model.loss(pairs)["links"]
     expected = -(read[mask][:, 0].log() * pairs.links[mask][:, 0]).sum()
     torch.testing.assert_close(found.total, expected)
     pairs.links = pairs.links[:, 1:]
     with pytest.raises(ShapeError, match="links have shape"):
         model.loss(pairs)
+
+
+@pytest.mark.parametrize("layer", ["", "decoder.0", "decoder.1/head.1"])
+@pytest.mark.parametrize("case", ADDING_UP, ids=str)
+def test_the_links_term_is_what_plain_loops_give(case: Case, layer: str) -> None:
+    """Each linked token with the row that its decoder says is the token's own."""
+    model, pairs = case.build(links=0.3, links_layer=layer), batch()
+    readings = model.read(pairs)
+    if layer and not any(name.startswith(layer) for name in readings):
+        with pytest.raises(OptionError, match="has no layer"):
+            model.loss(_linked(pairs, readings["decoder"]))
+        return
+    names = [name for name in readings if "/" in name]
+    known = list(dict.fromkeys(name.split("/")[0] for name in names)) or ["decoder"]
+    chosen = layer or known[max(0, len(known) - 2)]
+    own = [readings[name] for name in names if f"{name}/".startswith(f"{chosen}/")]
+    read = torch.stack(own).mean(0) if own else readings[chosen]
+    assert pairs.target is not None
+    term, expected, count = model.loss(_linked(pairs, read))["links"], 0.0, 0
+    assert pairs.links is not None
+    for row, length in enumerate(pairs.target.lengths.tolist()):
+        for token in range(length - 2):  # `END` is never linked
+            shares = pairs.links[row, token].tolist()
+            own_row = read[row, token + model.decoder.delay].tolist()
+            expected -= sum(s * math.log(w) for s, w in zip(shares, own_row, strict=True) if s)
+            count += any(shares)
+    assert (term.count, term.weight) == (count, 0.3)
+    assert float(term.total) == pytest.approx(expected, rel=1e-5)
+
+
+def _linked(pairs: Pairs, like: Tensor) -> Pairs:
+    """Each token but the last of a row linked to a place or two that are no padding."""
+    assert pairs.target is not None
+    pairs.links = torch.zeros_like(like)
+    for row, length in enumerate(pairs.target.lengths.tolist()):
+        for token in range(1 if row == 1 else 0, length - 2):
+            pairs.links[row, token, 0] = 1.0 if token % 2 else 0.5
+            pairs.links[row, token, 1] = 0.0 if token % 2 else 0.5
+    return pairs
 
 
 def test_what_a_batch_lacks_is_named() -> None:

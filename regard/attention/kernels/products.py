@@ -2,8 +2,8 @@
 
 Gathered, a query's keys are a matrix, and a gradient would keep one for each query. Here they are
 read where they are, in C if that was built, or, in half precision, gathered for some queries at a
-time, and read again for the gradient. The derivatives of each of the three are the other two, so that they can be taken as
-often as wanted:
+time, and read again for the gradient. The derivatives of each of the three are the other two, so
+that they can be taken as often as wanted:
 
     products   e_tj = q_t · k_c(t,j)
     sums       u_t = Σ_j w_tj v_c(t,j)

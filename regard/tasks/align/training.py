@@ -20,11 +20,11 @@ from regard.tasks.pairs.training import Task, train_on_pairs
 
 def train(directory: Path | str, config: Align, reporter: Reporter | None = None) -> Outcome:
     """Train in a folder, or go on there."""
-    task = Task(codec=codec_of, model=_model, judge=_judge, fixed=_fixed, apart=False)
+    task = Task(codec=codec_of, model=_model, judge=_judge, fixed=_fixed)
     return train_on_pairs(task, directory, config, reporter)
 
 
-def codec_of(_: Align, texts: tuple[Text, Text]) -> PairCodec:
+def codec_of(_: Align, texts: tuple[Text, Text], _links: object = None) -> PairCodec:
     """Pairs to batches."""
     return PairCodec(*texts)
 

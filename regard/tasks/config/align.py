@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from regard.tasks.config.data import Data
+from regard.tasks.config.data import AllData
 from regard.tasks.config.options import Options, Size
 from regard.tasks.config.text import Aligned, Bare
 from regard.tasks.config.training import AlignerTraining
@@ -29,7 +29,7 @@ class Align(Options):
     task: Literal["align"] = "align"
     """What is learned."""
 
-    data: Data = Data()
+    data: AllData = AllData()
     """Which files are learned from: all of their pairs, for those that are to be aligned should be
     among them."""
 

@@ -27,6 +27,8 @@ def build_model(
     shared: bool = False,
     smoothing: float = 0.0,
     coverage: float = 0.0,
+    links: float = 0.0,
+    links_layer: str = "",
 ) -> EncoderDecoder:
     """A model with new weights.
 
@@ -37,6 +39,8 @@ def build_model(
         shared: Are both one vocabulary? Then tied embeddings are one table, too.
         smoothing: What share of a target goes to all tokens alike.
         coverage: How much it counts to read a place twice.
+        links: How much given alignments count.
+        links_layer: Which reading they are held to.
     """
     encoder, decoder = BUILDERS[config.kind](config, source, target)
     tied = isinstance(config, Transformer) and config.tied
@@ -50,6 +54,8 @@ def build_model(
         Copying(readout) if copying else readout,
         smoothing=smoothing,
         coverage=coverage,
+        links=links,
+        links_layer=links_layer,
     )
 
 

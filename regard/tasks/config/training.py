@@ -106,6 +106,13 @@ class Training(Learning):
     coverage: AtLeastZero = 0.0
     """How much it counts to read a place twice (See 2017); 0: not at all."""
 
+    links: AtLeastZero = 0.05
+    """How much it counts to read what `data.links` says (Garg 2019); 0: not at all."""
+
+    links_layer: str = ""
+    """Which reading is held to them: decoder.2, decoder.2/head.1; empty: the layer before the last,
+    or the only one."""
+
     watch: Literal["loss", "bleu", "exact"] = "loss"
     """Which score of a validation tells the best weights; by other than the loss, more pairs are
     answered."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from regard.seq2seq.data import Clean, Pair, PairCorpus, clean, open_pairs, split
 from regard.seq2seq.errors import ConfigError
-from regard.tasks.config.data import Data
+from regard.tasks.config.data import Data, Files
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,12 @@ class Examples:
         return [self.corpus[number].target or "" for number in self.numbers]
 
 
-def open_examples(data: Data, *, apart: bool = True) -> Examples:
+def open_examples(data: Files) -> Examples:
     """Open the files of a configuration, and part what is learned from what is not.
 
     Whatever its seed, a run on these files keeps the same pairs to validate on: runs can be
-    compared, and vote together, for none has learned from what another is judged by. If not apart,
-    what is validated on is learned from, too, unless a file for it is named.
+    compared, and vote together, for none has learned from what another is judged by. Where nothing
+    is split off and no other file is named, what is learned from is validated on, too.
     """
     corpus = open_files(data.train, data)
     usable = clean(corpus, data.on_bad_input)
@@ -49,7 +49,7 @@ def open_examples(data: Data, *, apart: bool = True) -> Examples:
         hashes["valid"] = other.fingerprint()
         valid = [other[number] for number in kept.numbers]
         return Examples(corpus, usable.numbers, valid, hashes, notes)
-    if not apart:
+    if not isinstance(data, Data):
         valid = [corpus[number] for number in usable.numbers]
         return Examples(corpus, usable.numbers, valid, hashes, notes)
     sources = (corpus[number].source for number in usable.numbers)
@@ -59,7 +59,7 @@ def open_examples(data: Data, *, apart: bool = True) -> Examples:
     return Examples(corpus, numbers, valid, hashes, notes)
 
 
-def open_files(paths: Sequence[str], data: Data) -> PairCorpus:
+def open_files(paths: Sequence[str], data: Files) -> PairCorpus:
     """Files of pairs as the configuration says they are written."""
     if not paths:
         raise ConfigError("data.train names no file. Give one: --data pairs.tsv.")

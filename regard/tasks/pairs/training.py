@@ -27,6 +27,7 @@ from regard.tasks.config.translate import Translate
 from regard.tasks.pairs.card import CARD, card
 from regard.tasks.pairs.examples import Examples, open_examples
 from regard.tasks.pairs.files import keep_text
+from regard.tasks.pairs.links import GivenLinks
 from regard.tasks.pairs.runs import CONFIG
 from regard.tasks.pairs.texts import keep_texts, kept_texts, new_texts
 
@@ -39,14 +40,14 @@ Config = TypeVar("Config", Translate, Align)
 class Task(Generic[Config]):
     """What a task on pairs has of its own."""
 
-    codec: Callable[[Config, tuple[Text, Text]], PairCodec]
+    codec: Callable[[Config, tuple[Text, Text], GivenLinks | None], PairCodec]
     model: Callable[[Config, PairCodec, Examples], nn.Module]
     judge: Callable[[Config, PairCodec, Examples], Validate]
     fixed: Callable[[Config], Mapping[str, Any]]
     """What of its training makes a run this run, beside what the loop is told."""
 
-    apart: bool = True
-    """Is it judged by pairs that it does not learn from?"""
+    links: Callable[[Config, Examples], GivenLinks | None] = lambda *_: None
+    """Given alignments that guide it."""
 
 
 def train_on_pairs(
@@ -57,12 +58,13 @@ def train_on_pairs(
     begun = (directory / CONFIG).exists()
     if begun:
         check_resumable(load(type(config), path=str(directory / CONFIG)), config)
-    examples = open_examples(config.data, apart=task.apart)
+    examples = open_examples(config.data)
+    links = task.links(config, examples)
     if reporter is not None:
         for note in examples.notes:
             reporter.noted(note)
     texts = kept_texts(directory) if begun else new_texts(config.text, examples)
-    codec = task.codec(config, texts)
+    codec = task.codec(config, texts, None)
     planned = _plan(examples, codec, config)
     # Not before: a folder whose data were refused is no run.
     if not begun:
@@ -72,9 +74,10 @@ def train_on_pairs(
     settle(config.training.seed, "initialisation")
     model = task.model(config, codec, examples)
     job = Job(
-        model, examples.corpus, codec, planned,
+        model, examples.corpus, task.codec(config, texts, links), planned,
         validate=task.judge(config, codec, examples),
-        settings={**_fixed(config), **task.fixed(config)}, data=examples.hashes,
+        settings={**_fixed(config), **task.fixed(config)},
+        data={**examples.hashes, **({} if links is None else {"links": links.digest})},
     )  # fmt: skip
     with kept_heap():
         outcome = run(directory, job, training_options(config.training), reporter)

@@ -6,6 +6,7 @@ from regard.seq2seq.data import Pair, build_texts, lacking, overlap, told
 from regard.seq2seq.examples import Fault
 from regard.tasks.config.data import Data
 from regard.tasks.pairs.examples import open_files
+from regard.tasks.pairs.links import open_links
 
 
 def checked(data: Data) -> Iterator[tuple[Fault, str]]:
@@ -20,6 +21,10 @@ def checked(data: Data) -> Iterator[tuple[Fault, str]]:
                 bad.add(fault.line - 1)
             yield fault, told(fault)
         usable.append([corpus[n] for n in range(len(corpus)) if n not in bad])
+        if data.links and corpus is corpora[0]:
+            good = (number for number in range(len(corpus)) if number not in bad)
+            for fault in open_links(data, corpus).faults(good):
+                yield fault, told(fault)
     if len(corpora) == 2:
         for fault in _between(usable[0], usable[1], data.valid):
             yield fault, told(fault)

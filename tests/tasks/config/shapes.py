@@ -94,6 +94,8 @@ def values(key: str, annotation: Any) -> st.SearchStrategy[Any]:
 def _of_part(part: Any) -> st.SearchStrategy[Any]:
     if typing.get_origin(part) is Literal:
         return st.sampled_from(typing.get_args(part))
+    if typing.get_origin(part) is tuple:
+        return st.lists(TEXTS, max_size=1)
     if isinstance(part, type) and issubclass(part, BaseModel):
         return written(part)
     simple: dict[Any, st.SearchStrategy[Any]] = {
@@ -101,6 +103,7 @@ def _of_part(part: Any) -> st.SearchStrategy[Any]:
         bool: st.booleans(),
         int: st.integers(6, 99),
         float: st.floats(1e-9, 0.999),
+        str: TEXTS,
     }
     return simple[part]
 

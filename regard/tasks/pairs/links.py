@@ -1,0 +1,78 @@
+"""Given alignments for guided training, line by line beside the pairs that they belong to."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import overload
+
+from regard.seq2seq.data import Lines, Link, PairCorpus, read_lines, told
+from regard.seq2seq.errors import DataError
+from regard.seq2seq.examples import Fault
+from regard.seq2seq.reading import Gold, by_units, check_range, read_pharaoh
+from regard.tasks.config.data import Data
+
+
+class GivenLinks(Sequence[list[Link]]):
+    """For each pair of a corpus which characters belong together; read when they are asked for.
+
+    Args:
+        lines: A line of links for each line of the corpus.
+        corpus: The pairs.
+        units: What the links count: "word" or "char".
+    """
+
+    def __init__(self, lines: Lines, corpus: PairCorpus, units: str) -> None:
+        self._lines, self._corpus, self._units = lines, corpus, units
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the file."""
+        return self._lines.digest
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    @overload
+    def __getitem__(self, number: int) -> list[Link]: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[list[Link]]: ...
+    def __getitem__(self, number: int | slice) -> list[Link] | list[list[Link]]:
+        if isinstance(number, slice):
+            return [self[each] for each in range(*number.indices(len(self)))]
+        pair = self._corpus[number]
+        (given,) = read_pharaoh([self._lines[number]], self._lines.path, line=number + 1)
+        sides = [by_units(self._units, text, []) for text in (pair.source, pair.target or "")]
+        check_range([given], [(len(sides[0]), len(sides[1]))], self._lines.path, line=number + 1)
+        return [(sides[0][source], sides[1][target]) for source, target in _meant(given)]
+
+    def faults(self, numbers: Iterable[int]) -> Iterator[Fault]:
+        """What is wrong with the links of these pairs."""
+        path = self._lines.path
+        if len(self) != len(self._corpus):
+            what = (
+                f"has {len(self)} lines of links, but {', '.join(self._corpus.paths)} has "
+                f"{len(self._corpus)} pairs; each pair needs its line"
+            )
+            yield Fault("mismatched counts", what, path)
+            return
+        for number in numbers:
+            try:
+                self[number]
+            except DataError as error:
+                what = str(error).removeprefix(f"{path}, line {number + 1}: ").removesuffix(".")
+                yield Fault("bad links", what, path, number + 1)
+
+    def check(self, numbers: Iterable[int]) -> None:
+        """Raise if something is wrong with the links of these pairs."""
+        for fault in self.faults(numbers):
+            line = told(fault)
+            raise DataError(line if line.endswith("?") else f"{line}.")
+
+
+def _meant(given: Gold) -> list[tuple[int, int]]:
+    """What guides a word: its sure links if it has any, else the possible ones."""
+    told = {target for _, target in given.sure}
+    return sorted(given.sure | {link for link in given.possible if link[1] not in told})
+
+
+def open_links(data: Data, corpus: PairCorpus) -> GivenLinks:
+    """The links that a configuration names, for its pairs."""
+    return GivenLinks(read_lines(data.links[0]), corpus, data.link_units)
