@@ -22,16 +22,19 @@ def visual_order(words: Sequence[str]) -> list[int]:
     """The places of the words as they stand from left to right.
 
     Unicode's algorithm for whole words: letters have the direction of their script, numbers run
-    from left to right, and what has none goes with its neighbours or else with the text.
+    from left to right, and what has none goes with its neighbours or else with the text. Between
+    words there are spaces; between single characters there are none.
 
     >>> visual_order(["אבא", "קרא", "New", "York", "Times"])
     [2, 3, 4, 1, 0]
     """
-    levels = _levels(words)
-    order = list(range(len(words)))
+    spaced = any(len(word) > 1 for word in words)
+    line = [part for word in words for part in (word, " ")] if spaced else list(words)
+    levels = _levels(line)
+    order = list(range(len(line)))
     for level in range(max(levels, default=0), 0, -1):
         order = _turned(order, levels, level)
-    return order
+    return [place // 2 for place in order if place % 2 == 0] if spaced else order
 
 
 def _turned(order: list[int], levels: Sequence[int], level: int) -> list[int]:
@@ -47,26 +50,22 @@ def _turned(order: list[int], levels: Sequence[int], level: int) -> list[int]:
     return found + run[::-1]
 
 
-def _levels(words: Sequence[str]) -> list[int]:
+def _levels(line: Sequence[str]) -> list[int]:
     """Even ones run to the right, odd ones to the left."""
-    base = int(right_to_left(words))
-    kinds = _kinds(words)
-    levels = []
-    for place, kind in enumerate(kinds):
-        if kind == NEUTRAL:
-            kind = _around(kinds, place, RIGHT if base else LEFT)  # noqa: PLW2901
-        if kind == NUMBER:
-            levels.append(2 if _strong_before(kinds, place, base) == RIGHT else 0)
-        else:
-            levels.append(1 if kind == RIGHT else 2 * base)
-    return levels
+    base = RIGHT if right_to_left(line) else LEFT
+    kinds = _beside_letters(_kinds(line), base)
+    resolved = [
+        _around(kinds, place, base) if kind == NEUTRAL else kind for place, kind in enumerate(kinds)
+    ]
+    level = {LEFT: 2, RIGHT: 1, NUMBER: 2} if base == RIGHT else {LEFT: 0, RIGHT: 1, NUMBER: 2}
+    return [level[kind] for kind in resolved]
 
 
-def _kinds(words: Sequence[str]) -> list[str]:
-    kinds = [_kind(word) for word in words]
+def _kinds(line: Sequence[str]) -> list[str]:
+    kinds = [_kind(word) for word in line]
     for place in range(1, len(kinds) - 1):
         # A date's hyphens go with its digits, though nothing else has their direction.
-        if words[place] in BETWEEN_DIGITS and kinds[place - 1] == kinds[place + 1] == NUMBER:
+        if line[place] in BETWEEN_DIGITS and kinds[place - 1] == kinds[place + 1] == NUMBER:
             kinds[place] = NUMBER
     return kinds
 
@@ -78,17 +77,18 @@ def _kind(word: str) -> str:
     return (letters or (NUMBER if NUMBER in kinds else NEUTRAL,))[0]
 
 
-def _around(kinds: Sequence[str], place: int, otherwise: str) -> str:
+def _beside_letters(kinds: Sequence[str], base: str) -> list[str]:
+    """Numbers that follow Latin letters are as these are."""
+    found, strong = [], base
+    for kind in kinds:
+        strong = kind if kind in (LEFT, RIGHT) else strong
+        found.append(LEFT if kind == NUMBER and strong == LEFT else kind)
+    return found
+
+
+def _around(kinds: Sequence[str], place: int, base: str) -> str:
     """The direction of both neighbours if it is the same one; numbers count as Hebrew does."""
-    before = next((kind for kind in reversed(kinds[:place]) if kind != NEUTRAL), otherwise)
-    after = next((kind for kind in kinds[place + 1 :] if kind != NEUTRAL), otherwise)
-    if before == NUMBER:
-        before = _strong_before(kinds, place, int(otherwise == RIGHT))
-    if after == NUMBER:
-        after = RIGHT if before == RIGHT else otherwise
-    return before if before == after else otherwise
-
-
-def _strong_before(kinds: Sequence[str], place: int, base: int) -> str:
-    found = (kind for kind in reversed(kinds[:place]) if kind in (LEFT, RIGHT))
-    return next(found, RIGHT if base else LEFT)
+    before = next((kind for kind in reversed(kinds[:place]) if kind != NEUTRAL), base)
+    after = next((kind for kind in kinds[place + 1 :] if kind != NEUTRAL), base)
+    sides = {RIGHT if kind == NUMBER else kind for kind in (before, after)}
+    return sides.pop() if len(sides) == 1 else base

@@ -14,7 +14,7 @@ CASES = {
         ". أمس New York Times كتاب الولد قرأ",
     ),
     "Hebrew within Latin": ("he said שלום עולם to me", "he said עולם שלום to me"),
-    "a date within Arabic": ("في 3 / 5 / 1979 كان", "كان 3 / 5 / 1979 في"),
+    "numbers within Arabic": ("في 3 / 5 / 1979 كان", "كان 1979 / 5 / 3 في"),
     "a number after Hebrew": ("פרק 7 כאן", "כאן 7 פרק"),
     "a number after Hebrew within Latin": ("see פרק 7 here", "see 7 פרק here"),
     "a comma between": ("אבא , אמא", "אמא , אבא"),
@@ -27,6 +27,12 @@ CASES = {
 def test_words_stand_as_browsers_have_them(words: str, seen: str) -> None:
     given = words.split()
     assert [given[place] for place in visual_order(given)] == seen.split()
+
+
+def test_the_digits_of_a_date_stay_together() -> None:
+    letters = list("في3/5/1979كان")
+    seen = [letters[place] for place in visual_order(letters)]
+    assert "".join(seen) == "ناك3/5/1979يف"
 
 
 @given(st.lists(st.sampled_from(["a", "ב", "1", ".", "", "ع", "٣", "日"])))
