@@ -86,6 +86,8 @@ def _bands(columns: Sequence[Column], gap: int, room: int) -> Iterator[list[Colu
 
 def _header(band: Sequence[Column], margin: int, gap: int) -> Iterator[str]:
     for parts in zip(*(column.lines for column in band), strict=True):
+        if not any(parts):
+            continue  # the longest word stands in another band
         cells = (
             filled(part, column.width) + " " * gap for part, column in zip(parts, band, strict=True)
         )

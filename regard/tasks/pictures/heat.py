@@ -70,7 +70,7 @@ class Heat:
                 if place == 0 or not self._alike:
                     left += self._beside(panel)
                 right = max(right, self._panel(panel, left, top, labelled, place == 0))
-                left += self._width(panel) + self._overhang(panel, labelled) + GAP
+                left += self._width(panel) + self._overhang(panel) + GAP
             bottom = top + max(len(panel.target) for panel in row) * self._grain.cell + GAP
         self._sheet.head(self._legend, right)
         self._scale(bottom)
@@ -134,9 +134,9 @@ class Heat:
     def _beside(self, panel: Panel) -> float:
         return max(self._wide(word) for word in panel.target) + 0.1
 
-    def _overhang(self, panel: Panel, labelled: bool) -> float:
+    def _overhang(self, panel: Panel) -> float:
         """How far tilted words reach beyond the cells to the right."""
-        if not labelled or self._upright(panel):
+        if self._upright(panel):
             return 0.0
         slope, cell, width = math.cos(math.radians(TILTED)), self._grain.cell, self._width(panel)
         ends = (

@@ -36,7 +36,7 @@ def looked(
     """
     texts = (pair.source, pair.target or "")
     source, target = (
-        [text[start:end] for start, end in spans]
+        [text[start:end].strip() for start, end in spans]
         for text, spans in zip(texts, unit_spans(translator, pair, units), strict=True)
     )
     read = read_for(translator, pair, units, CHOICES[readings](translator, layer))

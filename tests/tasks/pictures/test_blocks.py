@@ -60,11 +60,18 @@ def test_sixty_words_stand_upright_and_none_is_lost(width: int) -> None:
     for band in bands:
         lines = band.splitlines()
         head = lines[:-60]
+        assert all(line.strip() for line in head)
         wide = max(map(len, head))
         filled = [line.ljust(wide) for line in head]
         found += ["".join(line[n] for line in filled).strip() for n in range(7, wide, 2)]
         assert [line[:6] for line in lines[-60:]] == ["target"] * 60
     assert found == [shortened(word, 16) for word in words]
+
+
+def test_short_words_leave_no_lines_above_them() -> None:
+    words = ["extraordinarily"] * 10 + ["a"] * 10
+    _, second = as_blocks(drawing(words, ["b"]), 22).split("\n\n")
+    assert second.splitlines()[0].split() == ["a"] * 10
 
 
 def test_a_shade_is_where_its_word_stands_upright() -> None:

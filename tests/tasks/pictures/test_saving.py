@@ -130,6 +130,14 @@ def test_no_word_of_a_heat_map_hides_another(length: int, count: int) -> None:
     assert overlapping(sheet.figure.texts) == []
 
 
+def test_small_maps_stand_below_one_another() -> None:
+    looked = drawing(["a", "long", "mountains"], ["b"])
+    sheet = Heat([[panel(looked)] * 2] * 2, "", alike=True).draw()
+    left = [round(axes.get_position().x0, 6) for axes in sheet.figure.axes[:-1]]
+    assert left[:2] == left[2:]
+    assert left[0] < left[1]
+
+
 @pytest.mark.parametrize("length", [1, 5, 60])
 def test_no_word_of_two_texts_hides_another(length: int) -> None:
     looked = drawing(sentence(length), sentence(length))
