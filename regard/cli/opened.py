@@ -8,13 +8,13 @@ import typer
 from regard.cli.configured import found
 
 if TYPE_CHECKING:
-    from regard.seq2seq.data import PairCorpus
+    from regard.seq2seq.data import SoundPairs
     from regard.tasks.translate import Translator
 
 
 def opened(
     runs: Sequence[str], files: Sequence[str], *, last: bool, int8: bool = False
-) -> "tuple[Translator, PairCorpus]":
+) -> "tuple[Translator, SoundPairs]":
     """The translator of these runs and the pairs of these files; which weights they are is told."""
     found("the pairs", files)
     from regard.tasks.translate import together  # noqa: PLC0415  # torch: help need not wait

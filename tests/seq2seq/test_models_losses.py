@@ -245,7 +245,7 @@ def test_the_links_term_is_what_plain_loops_give(case: Case, layer: str) -> None
             expected -= sum(s * math.log(w) for s, w in zip(shares, own_row, strict=True) if s)
             count += any(shares)
     assert (term.count, term.weight) == (count, 0.3)
-    assert term.total.item() == pytest.approx(expected, rel=1e-5)
+    assert float(term.total.detach()) == pytest.approx(expected, rel=1e-5)
 
 
 def _linked(pairs: Pairs, like: Tensor) -> Pairs:

@@ -8,7 +8,7 @@ from regard.seq2seq.data.comparing import lacking, overlap
 from regard.seq2seq.data.formats import Pair
 from regard.seq2seq.data.lines import Lines, read_lines
 from regard.seq2seq.data.pair_codec import Link, PairCodec
-from regard.seq2seq.data.pairs import PairCorpus, open_pairs, open_sources
+from regard.seq2seq.data.pairs import PairCorpus, SoundPairs, open_pairs, open_sources
 from regard.seq2seq.data.split import Split, split
 from regard.seq2seq.data.subwords import Subwords
 from regard.seq2seq.data.telling import told
@@ -28,6 +28,7 @@ __all__ = [
     "Pair",
     "PairCodec",
     "PairCorpus",
+    "SoundPairs",
     "Split",
     "Subwords",
     "Text",

@@ -59,7 +59,7 @@ def _suffix(path: str, suffixes: tuple[str, ...]) -> bool:
 
 
 @final
-class PairCorpus(Sequence[Pair]):
+class PairCorpus:
     """A `Corpus` of pairs, read when they are asked for. Item n is line n + 1 of its files."""
 
     def __init__(self, rows: Format, longest: int = LONGEST) -> None:
@@ -74,13 +74,7 @@ class PairCorpus(Sequence[Pair]):
     def __len__(self) -> int:
         return len(self._rows)
 
-    @overload
-    def __getitem__(self, number: int) -> Pair: ...
-    @overload
-    def __getitem__(self, number: slice) -> list[Pair]: ...
-    def __getitem__(self, number: int | slice) -> Pair | list[Pair]:
-        if isinstance(number, slice):
-            return [self[each] for each in range(*number.indices(len(self)))]
+    def __getitem__(self, number: int) -> Pair:
         if not 0 <= number < len(self):
             raise IndexError(f"there are {len(self)} pairs, counted from 0; not {number}")
         pair, faults = self._inspect(number)
@@ -125,6 +119,34 @@ class PairCorpus(Sequence[Pair]):
         if row.target is not None:
             faults += _side_faults("target", row.target, row, self.paths[-1], self.longest)
         return row, faults
+
+
+@final
+class SoundPairs(Sequence[Pair]):
+    """All pairs of a corpus, if each can be used; they are read when they are asked for."""
+
+    def __init__(self, corpus: PairCorpus) -> None:
+        for fault in corpus.faults(duplicates=False):
+            if fault.severe:
+                raise DataError(f"{told(fault)}. Mend it; regard check shows all that is wrong.")
+        self._corpus = corpus
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Where the pairs come from."""
+        return self._corpus.paths
+
+    def __len__(self) -> int:
+        return len(self._corpus)
+
+    @overload
+    def __getitem__(self, number: int) -> Pair: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[Pair]: ...
+    def __getitem__(self, number: int | slice) -> Pair | list[Pair]:
+        if isinstance(number, slice):
+            return [self[each] for each in range(*number.indices(len(self)))]
+        return self._corpus[number]
 
 
 def _side_faults(side: str, text: str, pair: Pair, path: str, longest: int) -> list[Fault]:

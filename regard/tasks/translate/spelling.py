@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 
-from regard.seq2seq.data import PairCorpus, lacking, told
+from regard.seq2seq.data import SoundPairs, lacking, told
 from regard.seq2seq.errors import DataError
 from regard.tasks.translate.translator import Translator
 
 
-def check_spelling(translator: Translator, pairs: PairCorpus, *, swapped: bool = False) -> None:
+def check_spelling(translator: Translator, pairs: SoundPairs, *, swapped: bool = False) -> None:
     """Raise if a target has a character that no token of the vocabulary has.
 
     A vocabulary of words spells nothing: what it lacks is one unknown word as any other.
