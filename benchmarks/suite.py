@@ -23,7 +23,15 @@ NAMES = (
 )
 """In the order in which they run and are reported."""
 
-TOOLKIT = ("learning", "translating", "bleu", "bleu_rnn", "kills")
+TOOLKIT = (
+    "learning",
+    "translating",
+    "bleu",
+    "bleu_rnn",
+    "kills",
+    "dates_alignment",
+    "dates_guided",
+)
 """Those of the toolkit: long, so that they run when they are named; some need data."""
 
 

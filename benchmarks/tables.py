@@ -199,5 +199,22 @@ def _kills(rows: Sequence[Row]) -> str:
     return table(["killed", "times", "most updates lost", "runs", "equal to the bit"], lines)
 
 
-KINDS = {"minutes": _quality, "kills": _kills, "times_as_wrong": _accuracy}
+def _aligned(rows: Sequence[Row]) -> str:
+    """Precision, recall and AER by each rule that makes links."""
+    keys, rules = list(rows[0]["case"]), list(rows[0]["aligned"])
+    scores = ("precision", "recall", "AER")
+    lines = []
+    for row in rows:
+        values = [row["aligned"][rule][score]["value"] for rule in rules for score in scores]
+        case = [_plain(row["case"][key]) for key in keys]
+        lines.append([*case, *(f"{value:.3f}" for value in values)])
+    return table([*keys, *(f"{score}, {rule}" for rule in rules for score in scores)], lines)
+
+
+KINDS = {
+    "minutes": _quality,
+    "kills": _kills,
+    "times_as_wrong": _accuracy,
+    "aligned": _aligned,
+}
 """By what only rows of a kind have."""
