@@ -9,7 +9,6 @@ import typer
 from regard.cli.configured import found
 from regard.cli.evaluate import AsJson, Files
 from regard.cli.linking import Units
-from regard.cli.opened import opened
 from regard.cli.predict import Last, Run
 from regard.cli.progress import counted
 from regard.seq2seq.errors import ConfigError
@@ -17,19 +16,19 @@ from regard.seq2seq.errors import ConfigError
 if TYPE_CHECKING:
     from regard.seq2seq.data import Pair
     from regard.seq2seq.reading import Gold
-    from regard.tasks.translate import Translator
-    from regard.tasks.translate.aligning import Alignment
+    from regard.tasks.pairs.aligning import Alignment, Aligns
 
 Reverse = Annotated[
     str | None, typer.Option("--reverse", metavar="RUN", help="A run of the other direction.")
 ]
 Symmetrize = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--symmetrize",
         metavar="RULE",
-        help="With --reverse: intersection, union, grow-diag, grow-diag-final, "
-        "grow-diag-final-and, or product, of the soft alignments.",
+        help="How both directions become one: intersection, union, grow-diag, grow-diag-final, "
+        "grow-diag-final-and (the default with --reverse), product of the soft alignments (an "
+        "aligner's default), or only one of them: forward, backward.",
     ),
 ]
 Threshold = Annotated[
@@ -58,7 +57,7 @@ def align(
     files: Files,
     units: Units = "word",
     reverse: Reverse = None,
-    symmetrize: Symmetrize = "grow-diag-final-and",
+    symmetrize: Symmetrize = None,
     threshold: Threshold = None,
     mutual: Both = False,
     null: Null = 0.5,
@@ -72,7 +71,9 @@ def align(
 
     regard align runs/ende pairs.tsv > links.pharaoh
     """
-    one, pairs = opened([run], files, last=last)
+    if mutual and threshold is not None:
+        raise ConfigError("--mutual and --threshold are two rules. Give one of them.")
+    found("the pairs", files)
     from regard.seq2seq.reading import (  # noqa: PLC0415  # torch: help need not wait
         Above,
         Best,
@@ -81,28 +82,25 @@ def align(
         alignment_error,
         as_pharaoh,
     )
-    from regard.tasks.translate import together  # noqa: PLC0415
-    from regard.tasks.translate.aligning import Aligning, alignments  # noqa: PLC0415
-    from regard.tasks.translate.spelling import check_spelling  # noqa: PLC0415
+    from regard.tasks.aligning import open_aligning  # noqa: PLC0415
+    from regard.tasks.pairs.aligning import Aligning, alignments  # noqa: PLC0415
 
-    if mutual and threshold is not None:
-        raise ConfigError("--mutual and --threshold are two rules. Give one of them.")
+    one = open_aligning(run, reverse, last=last)
+    typer.echo(f"{run}: {one.about}", err=True)
+    pairs = one.opened(files)
     rule: Extraction = Mutual(null) if mutual else Best(null)
     rule = rule if threshold is None else Above(threshold, null)
-    product = 0.3 if threshold is None else threshold
-    options = Aligning(units, rule, symmetrize, product, layer)
-    other = None if reverse is None else together([reverse], last=last)
-    check_spelling(one, pairs)
-    if other is not None:
-        check_spelling(other, pairs, swapped=True)
-    truth = None if gold is None else _gold(gold, one, pairs, units, first)
+    product = one.threshold if threshold is None else threshold
+    options = Aligning(units, rule, symmetrize or one.symmetry, product, layer)
+    truth = None if gold is None else _gold(gold, one.who, pairs, units, first)
     with counted(len(pairs)) as progress:
-        found = alignments(one, other, pairs, options, progress)
+        made = alignments(one.who, pairs, options, progress)
         if truth is None:
-            for pair, each in zip(pairs, found, strict=True):
-                typer.echo(_as_json(one, pair, units, each) if as_json else as_pharaoh(each.links))
+            for pair, each in zip(pairs, made, strict=True):
+                told = _as_json(one.who, pair, units, each) if as_json else as_pharaoh(each.links)
+                typer.echo(told)
             return
-        scores = alignment_error([each.links for each in found], truth)
+        scores = alignment_error([each.links for each in made], truth)
     if as_json:
         typer.echo(json.dumps([score.as_json() for score in scores]))
         return
@@ -110,17 +108,17 @@ def align(
         typer.echo(f"{score.name:10} {score.value:.4f}  {score.signature}")
 
 
-def _as_json(translator: "Translator", pair: "Pair", units: str, found: "Alignment") -> str:
-    from regard.tasks.translate.aligning import unit_texts  # noqa: PLC0415
+def _as_json(who: "Aligns", pair: "Pair", units: str, made: "Alignment") -> str:
+    from regard.tasks.pairs.aligning import unit_texts  # noqa: PLC0415
 
-    source, target = unit_texts(translator, pair, units)
-    weights = [[round(weight, 4) for weight in row] for row in found.weights.tolist()]
-    told = {"line": pair.line, "source": source, "target": target, "links": sorted(found.links)}
+    source, target = unit_texts(who.codec, pair, units)
+    weights = [[round(weight, 4) for weight in row] for row in made.weights.tolist()]
+    told = {"line": pair.line, "source": source, "target": target, "links": sorted(made.links)}
     return json.dumps({**told, "weights": weights}, ensure_ascii=False)
 
 
 def _gold(
-    path: str, translator: "Translator", pairs: "Sequence[Pair]", units: str, first: int
+    path: str, who: "Aligns", pairs: "Sequence[Pair]", units: str, first: int
 ) -> "list[Gold]":
     """Gold links by their form: Pharaoh's, NAACL's with a link a line, or JSON lines."""
     found("--gold", [path])
@@ -131,12 +129,12 @@ def _gold(
         read_pharaoh,
         read_records,
     )
-    from regard.tasks.translate.aligning import unit_texts  # noqa: PLC0415
+    from regard.tasks.pairs.aligning import unit_texts  # noqa: PLC0415
 
     lines = read_lines(path)
     texts = [lines[number] for number in range(len(lines))]
     words = texts[0].split() if texts else []
-    said = [unit_texts(translator, pair, units) for pair in pairs]
+    said = [unit_texts(who.codec, pair, units) for pair in pairs]
     if texts and texts[0].lstrip().startswith("{"):
         gold = read_records(texts, path, said)
     elif words and words[0].isdecimal():  # no link of Pharaoh's is a number alone

@@ -17,10 +17,10 @@ def opened(
 ) -> "tuple[Translator, SoundPairs]":
     """The translator of these runs and the pairs of these files; which weights they are is told."""
     found("the pairs", files)
+    from regard.tasks.pairs.examples import open_given  # noqa: PLC0415
     from regard.tasks.translate import together  # noqa: PLC0415  # torch: help need not wait
-    from regard.tasks.translate.scoring import open_given  # noqa: PLC0415
 
     translator = together(runs, last=last, int8=int8)
-    pairs = open_given(translator, files)
+    pairs = open_given(translator.config.data, files)
     typer.echo(f"{runs[0]}: {translator.about}", err=True)
     return translator, pairs

@@ -41,7 +41,7 @@ class Transformer(nn.Module):
     """
 
     reads = True
-    delay = 1
+    delay = 0
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """A trained aligner: pairs in, soft alignments of both directions out."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -9,11 +9,13 @@ from torch import Tensor
 
 from regard.seq2seq.aligner import Aligner
 from regard.seq2seq.data import Pair, PairCodec, plan
+from regard.seq2seq.errors import ConfigError
 from regard.seq2seq.examples import Span
 from regard.seq2seq.reading import Joined, by_units, joined
 from regard.tasks.align.training import build_aligner, codec_of
 from regard.tasks.config import load
 from regard.tasks.config.align import Align
+from regard.tasks.pairs.aligning import Progress
 from regard.tasks.pairs.runs import CONFIG, check_task, weights_of
 from regard.tasks.pairs.texts import kept_texts
 
@@ -49,15 +51,19 @@ class WordAligner:
         pairs: Iterable[Pair],
         *,
         units: str = "word",
-        progress: Callable[[int], None] | None = None,
+        layer: str = "",
+        progress: Progress | None = None,
     ) -> Iterator[tuple[Joined, Joined]]:
         """For each pair what target units come of source units, and source units of target units.
 
         Args:
             pairs: Sources with their targets, in bounded memory however many there are.
             units: "word", "subword" (what the model counts as words) or "char".
+            layer: None: an aligner has no layers.
             progress: Hears how many pairs are done.
         """
+        if layer:
+            raise ConfigError(f"--layer {layer}: an aligner has no layers. Leave it out.")
         stream, done = iter(pairs), 0
         while window := list(islice(stream, WINDOW)):
             found: dict[int, tuple[Joined, Joined]] = {}

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from regard.seq2seq.data import Clean, Pair, PairCorpus, clean, open_pairs, split
+from regard.seq2seq.data import Clean, Pair, PairCorpus, SoundPairs, clean, open_pairs, split
 from regard.seq2seq.errors import ConfigError
 from regard.tasks.config.data import Data, Files
 
@@ -64,6 +64,11 @@ def open_files(paths: Sequence[str], data: Files) -> PairCorpus:
     if not paths:
         raise ConfigError("data.train names no file. Give one: --data pairs.tsv.")
     return open_pairs(paths, fields=(data.fields[0], data.fields[1]))
+
+
+def open_given(data: Files, paths: Sequence[str]) -> SoundPairs:
+    """Pairs from other files that are written as those of a run; raise if one is bad."""
+    return SoundPairs(open_files(paths, data))
 
 
 def _notes(found: Clean, paths: Sequence[str]) -> list[str]:

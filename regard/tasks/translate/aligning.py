@@ -1,29 +1,13 @@
 """Soft word alignments of given pairs, by what a translator reads for them."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from jaxtyping import Float
-from torch import Tensor
-
-from regard.attention.errors import OptionError
 from regard.seq2seq.data import Pair, plan
-from regard.seq2seq.examples import Pairs, Span
-from regard.seq2seq.reading import (
-    SYMMETRIES,
-    Above,
-    Best,
-    Extraction,
-    Joined,
-    Links,
-    by_units,
-    joined,
-    product,
-    symmetrised,
-    turned,
-)
-from regard.tasks.translate.readings import readers, token_weights
+from regard.seq2seq.examples import Pairs
+from regard.seq2seq.reading import Best, Joined, by_units, joined
+from regard.tasks.pairs.aligning import Progress, Soft, agreement
+from regard.tasks.translate.readings import LATER, readers, token_weights
 from regard.tasks.translate.translator import Translator
 
 WINDOW, TOKENS = 4096, 4096
@@ -32,84 +16,37 @@ WINDOW, TOKENS = 4096, 4096
 TRIED = 200
 """By how many pairs two directions agree on their layers."""
 
-Progress = Callable[[int], None]
-Weights = Float[Tensor, "target source"]
 
-
-@dataclass(frozen=True)
-class Aligning:
-    """How links are made.
+class ByAttention:
+    """Aligns by what a translator reads; or two, one for each direction.
 
     Args:
-        units: "word", "subword" or "char".
-        rule: Makes links of one direction's weights.
-        symmetry: How two directions become one: a name of `SYMMETRIES`, or "product".
-        threshold: Above which the product of both is a link.
-        layer: Whose reading it is; the model's own choice if empty.
+        one: From source to target.
+        other: From target to source.
     """
 
-    units: str = "word"
-    rule: Extraction = field(default_factory=Best)
-    symmetry: str = "grow-diag-final-and"
-    threshold: float = 0.3
-    layer: str = ""
+    def __init__(self, one: Translator, other: Translator | None = None) -> None:
+        self.one, self.other, self.codec = one, other, one.codec
 
-    def __post_init__(self) -> None:
-        if self.symmetry not in (*SYMMETRIES, "product"):
-            raise OptionError(
-                f"symmetrisation is {self.symmetry!r}. Choose {', '.join(SYMMETRIES)} or product."
-            )
-
-
-@dataclass(frozen=True, slots=True)
-class Alignment:
-    """What belongs together, and how surely."""
-
-    links: Links
-    weights: Weights
-    """Of both directions: the root of their product."""
-
-
-def aligned(
-    one: Translator,
-    other: Translator | None,
-    pairs: Sequence[Pair],
-    options: Aligning,
-    progress: Progress | None = None,
-) -> Iterator[Links]:
-    """The links of each pair, by one direction or by both."""
-    return (each.links for each in alignments(one, other, pairs, options, progress))
-
-
-def alignments(
-    one: Translator,
-    other: Translator | None,
-    pairs: Sequence[Pair],
-    options: Aligning,
-    progress: Progress | None = None,
-) -> Iterator[Alignment]:
-    """The same with the weights that they come from."""
-    if other is None:
-        soft = soft_alignments(
-            one, pairs, units=options.units, layer=options.layer, progress=progress
+    def soft(
+        self,
+        pairs: Sequence[Pair],
+        *,
+        units: str = "word",
+        layer: str = "",
+        progress: Progress | None = None,
+    ) -> Iterator[Soft]:
+        """What each direction reads, by the layers on which they agree best."""
+        if self.other is None:
+            alone = soft_alignments(self.one, pairs, units=units, layer=layer, progress=progress)
+            yield from ((each, None) for each in alone)
+            return
+        layer, back = agreeing_layers(self.one, self.other, pairs, units, layer)
+        swapped = (Pair(pair.target or "", pair.source, pair.line) for pair in pairs)
+        there = soft_alignments(self.one, pairs, units=units, layer=layer, progress=progress)
+        yield from zip(
+            there, soft_alignments(self.other, swapped, units=units, layer=back), strict=True
         )
-        for each in soft:
-            yield Alignment(options.rule(each.weights, each.nothing), each.weights)
-        return
-    layers = agreeing_layers(one, other, pairs, options.units, options.layer)
-    swapped = (Pair(pair.target or "", pair.source, pair.line) for pair in pairs)
-    there = soft_alignments(one, pairs, units=options.units, layer=layers[0], progress=progress)
-    back = soft_alignments(other, swapped, units=options.units, layer=layers[1])
-    for forward, backward in zip(there, back, strict=True):
-        yield _both(forward, backward, options)
-
-
-def _both(forward: Joined, backward: Joined, options: Aligning) -> Alignment:
-    soft = product(forward.weights, backward.weights)
-    if options.symmetry == "product":
-        return Alignment(Above(options.threshold, null=1.0)(soft), soft)
-    links = [options.rule(each.weights, each.nothing) for each in (forward, backward)]
-    return Alignment(symmetrised(options.symmetry, links[0], turned(links[1])), soft)
 
 
 def soft_alignments(
@@ -161,13 +98,14 @@ def agreeing_layers(
     links = []
     for translator, given in zip(sides, (some, swapped), strict=True):
         own = {}
-        for name in [layer] if layer and translator is forward else layers(translator):
+        named = [layer] if layer and translator is forward else _tried(translator)
+        for name in named:
             soft = soft_alignments(translator, given, units=units, layer=name)
             own[name] = [Best()(each.weights, each.nothing) for each in soft]
         links.append(own)
     return max(
         ((one, other) for one in links[0] for other in links[1]),
-        key=lambda chosen: _agreement(links[0][chosen[0]], links[1][chosen[1]]),
+        key=lambda chosen: agreement(links[0][chosen[0]], links[1][chosen[1]]),
     )
 
 
@@ -179,34 +117,16 @@ def layers(translator: Translator) -> list[str]:
     return [f"decoder.{number}" for number in range(config.layers)]
 
 
+def _tried(translator: Translator) -> list[str]:
+    """What may be where words look for their like: a layer as it is, or a token later."""
+    known = layers(translator)
+    return known if known == [""] else [name + later for name in known for later in ("", LATER)]
+
+
 def usual_layer(translator: Translator) -> str:
     """The layer before the last, where words look for their like (Garg 2019)."""
     known = layers(translator)
     return known[max(0, len(known) - 2)]
-
-
-def unit_spans(translator: Translator, pair: Pair, units: str) -> tuple[list[Span], list[Span]]:
-    """Where the units of a pair's source and target lie."""
-    codec, target = translator.codec, pair.target or ""
-    sides = ((codec.source_text, pair.source), (codec.target_text, target))
-    source, own = (by_units(units, text, how.encode(text).spans) for how, text in sides)
-    return source, own
-
-
-def unit_texts(translator: Translator, pair: Pair, units: str) -> tuple[list[str], list[str]]:
-    """What the units of a pair's source and target say."""
-    source, target = unit_spans(translator, pair, units)
-    said = pair.target or ""
-    return [pair.source[a:b] for a, b in source], [said[a:b] for a, b in target]
-
-
-def _agreement(forward: Sequence[Links], backward: Sequence[Links]) -> float:
-    """What share of all links both directions have."""
-    both, total = 0, 0
-    for one, other in zip(forward, backward, strict=True):
-        both += 2 * len(one & turned(other))
-        total += len(one) + len(other)
-    return both / max(1, total)
 
 
 def _batch(translator: Translator, pairs: Sequence[Pair], units: str, layer: str) -> list[Joined]:

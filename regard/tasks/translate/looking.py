@@ -6,9 +6,10 @@ import torch
 
 from regard.seq2seq.data import Pair
 from regard.seq2seq.errors import DataError
+from regard.tasks.pairs.aligning import unit_spans
 from regard.tasks.pictures import Looked
 from regard.tasks.pictures.lines import isolated
-from regard.tasks.translate.aligning import layers, unit_spans, usual_layer
+from regard.tasks.translate.aligning import layers, usual_layer
 from regard.tasks.translate.predicted import read_for
 from regard.tasks.translate.translator import Translator
 
@@ -37,7 +38,7 @@ def looked(
     texts = (pair.source, pair.target or "")
     source, target = (
         [text[start:end].strip() for start, end in spans]
-        for text, spans in zip(texts, unit_spans(translator, pair, units), strict=True)
+        for text, spans in zip(texts, unit_spans(translator.codec, pair, units), strict=True)
     )
     read = read_for(translator, pair, units, CHOICES[readings](translator, layer))
     found = {

@@ -4,14 +4,14 @@ An alignment may be better read a token later, in layers that still think of the
 2020); a picture shows what the model had read when it said a word.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import torch
-from torch import Tensor
 
 from regard.seq2seq.data import Pair
-from regard.seq2seq.errors import ConfigError, DataError
+from regard.seq2seq.errors import ConfigError
 from regard.seq2seq.reading import Joined, by_units, joined
+from regard.tasks.translate.readings import chosen
 from regard.tasks.translate.translator import Translator
 
 
@@ -40,17 +40,6 @@ def read_for(
     target, source = batch.target.spans[0][1:-1], batch.source.spans[0]
     sides = by_units(units, pair.target or "", target), by_units(units, pair.source, source)
     return {
-        name: joined(_chosen(readings, name)[0, : len(target)].cpu(), target, source, *sides)
+        name: joined(chosen(readings, name)[0, : len(target)].cpu(), target, source, *sides)
         for name in names
     }
-
-
-def _chosen(readings: Mapping[str, Tensor], name: str) -> Tensor:
-    """The weights of one head, or the mean of a layer's."""
-    if (name or "decoder") in readings:
-        return readings[name or "decoder"]
-    heads = [own for head, own in readings.items() if head.startswith(f"{name}/head.")]
-    if not heads:
-        layers = ", ".join(dict.fromkeys(known.split("/")[0] for known in readings))
-        raise DataError(f"the model has no layer {name}. It has {layers}.")
-    return torch.stack(heads).mean(0)

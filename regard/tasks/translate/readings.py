@@ -25,6 +25,11 @@ def readers(translator: Translator) -> list[EncoderDecoder]:
     return found
 
 
+LATER = "+1"
+"""At the end of a layer's name: its reading a token later, when the token itself has become what
+asks. In the lower layers of a Transformer that is where a token looks for its like (Chen 2020)."""
+
+
 @torch.inference_mode()
 def token_weights(models: Sequence[EncoderDecoder], batch: Pairs, layer: str = "") -> Weights:
     """Row t is what token t of the target, `BEGIN` not counted, reads: the mean over the models.
@@ -32,25 +37,26 @@ def token_weights(models: Sequence[EncoderDecoder], batch: Pairs, layer: str = "
     Args:
         models: All of them have attention.
         batch: With targets.
-        layer: "decoder.2", or "decoder.2/head.1"; if empty, the layer before the last, where words
-            look for their like (Garg 2019).
+        layer: "decoder.2", "decoder.2/head.1", "decoder.0+1" for the reading a token later; if
+            empty, the layer before the last, where words look for their like (Garg 2019).
     """
     own = []
     for model in models:
         given = batch.to(next(model.parameters()).device)
-        weights = chosen(model.read(given), layer).cpu()
-        delay = model.decoder.delay
-        own.append(weights.roll(-delay, 1))  # a row comes round to `END`, which nobody looks at
+        own.append(chosen(model.read(given), layer, model.decoder.delay).cpu())
     return own[0] if len(own) == 1 else torch.stack(own).mean(0)
 
 
-def chosen(readings: Mapping[str, Tensor], layer: str) -> Weights:
+def chosen(readings: Mapping[str, Tensor], layer: str, delay: int = 0) -> Weights:
     """The weights of one layer, the mean of its heads, or of one head."""
-    known = list(dict.fromkeys(name.split("/")[0] for name in readings if "/" in name))
-    layer = layer or (known[max(0, len(known) - 2)] if known else "decoder")
-    if layer in readings:
-        return readings[layer]
-    heads = [own for name, own in readings.items() if name.startswith(f"{layer}/head.")]
+    name, later = layer.removesuffix(LATER), layer.endswith(LATER)
+    known = list(dict.fromkeys(each.split("/")[0] for each in readings if "/" in each))
+    name = name or (known[max(0, len(known) - 2)] if known else "decoder")
+    heads = [own for each, own in readings.items() if each.startswith(f"{name}/head.")]
+    if name in readings:
+        heads = [readings[name]]
     if not heads:
-        raise DataError(f"the model has no layer {layer}. It has {', '.join(known or readings)}.")
-    return torch.stack(heads).mean(0)
+        raise DataError(f"the model has no layer {name}. It has {', '.join(known or readings)}.")
+    found = heads[0] if len(heads) == 1 else torch.stack(heads).mean(0)
+    # A row comes round to `END`, which nobody looks at.
+    return found.roll(-(delay + later), 1)

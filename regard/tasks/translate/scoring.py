@@ -4,16 +4,10 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from regard.seq2seq.data import Pair, SoundPairs
+from regard.seq2seq.data import Pair
 from regard.seq2seq.metrics import Bootstrap, Score, bleu, chrf, exact_match, perplexity
-from regard.tasks.pairs.examples import open_files
 from regard.tasks.translate.judging import terms
 from regard.tasks.translate.translator import Translator
-
-
-def open_given(translator: Translator, paths: Sequence[str]) -> SoundPairs:
-    """Pairs from files as those of the translator's run are written; raise if one is bad."""
-    return SoundPairs(open_files(paths, translator.config.data))
 
 
 def scored(

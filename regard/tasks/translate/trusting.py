@@ -16,7 +16,8 @@ from torch import Tensor
 from regard.seq2seq.data import Pair
 from regard.seq2seq.examples import BEGIN, Pairs, Span
 from regard.seq2seq.seams import Stepper
-from regard.tasks.translate.aligning import unit_spans, usual_layer
+from regard.tasks.pairs.aligning import unit_spans
+from regard.tasks.translate.aligning import usual_layer
 from regard.tasks.translate.predicted import read_for
 from regard.tasks.translate.translator import Translator
 
@@ -82,7 +83,7 @@ def trust(translator: Translator, pair: Pair, *, units: str = "word", layer: str
     """Read, leave out, score again."""
     layer = layer or usual_layer(translator)
     soft = read_for(translator, pair, units, [layer])[layer]
-    spans = unit_spans(translator, pair, units)
+    spans = unit_spans(translator.codec, pair, units)
     source, target = (
         [text[start:end] for start, end in own]
         for text, own in zip((pair.source, pair.target or ""), spans, strict=True)
@@ -184,7 +185,7 @@ def _belonging(tokens: Sequence[Span], units: Sequence[Span]) -> Float[Tensor, "
 def _shares(translator: Translator, pair: Pair, layer: str) -> tuple[float, float]:
     """Of the reading of all tokens, what lies on punctuation, and on the end."""
     soft = read_for(translator, pair, "subword", [layer])[layer]
-    spans = unit_spans(translator, pair, "subword")[0]
+    spans = unit_spans(translator.codec, pair, "subword")[0]
     signs = [_is_punctuation(pair.source[start:end]) for start, end in spans]
     total = (soft.weights.sum() + soft.nothing.sum()).clamp(min=1e-9)
     return float(soft.weights[:, signs].sum() / total), float(soft.nothing.sum() / total)

@@ -12,10 +12,11 @@ from regard.attention.errors import OptionError
 from regard.seq2seq.data import Pair
 from regard.seq2seq.errors import ConfigError, DataError
 from regard.seq2seq.examples import Pairs
-from regard.seq2seq.reading import Best, turned
+from regard.seq2seq.reading import Best, Links, turned
+from regard.tasks.pairs.aligning import Aligning, alignments
 from regard.tasks.translate import Translator, train
 from regard.tasks.translate import aligning as aligning_module
-from regard.tasks.translate.aligning import Aligning, agreeing_layers, aligned, soft_alignments
+from regard.tasks.translate.aligning import ByAttention, agreeing_layers, soft_alignments
 from tests.tasks.translate.small import configured, write_pairs
 
 PAIRS = [Pair("two four one", "2 4 1", 1), Pair("zero three", "0 3", 2)]
@@ -53,6 +54,12 @@ def reading_along(folder: Path) -> Translator:
 
     translator.model.read = read  # type: ignore[method-assign]
     return translator
+
+
+def aligned(
+    one: Translator, other: Translator | None, pairs: Sequence[Pair], options: Aligning
+) -> Iterator[Links]:
+    return (each.links for each in alignments(ByAttention(one, other), pairs, options))
 
 
 def test_links_follow_what_is_read(runs: Path) -> None:
@@ -110,23 +117,32 @@ def test_no_more_than_a_window_is_read_ahead(runs: Path, monkeypatch: pytest.Mon
         assert taken <= 3 * -(-number // 3)
 
 
-def test_a_transformers_token_reads_when_it_is_asked_about(runs: Path) -> None:
-    """The reading of a token is the row after the one that it is predicted from."""
+@pytest.mark.parametrize(("layer", "row"), [("", 0), ("decoder.1", 0), ("decoder.1+1", 1)])
+def test_a_layer_is_read_as_it_is_or_a_token_later(runs: Path, layer: str, row: int) -> None:
+    """The reading of the first token: the row that it is predicted from, or the one after."""
     translator = Translator.load(runs / "transformer")
     batch = translator.codec.collate([0], PAIRS[:1])
     heads = [
         rows for name, rows in translator.model.read(batch).items()
         if name.startswith("decoder.1/")
     ]  # fmt: skip
-    row = torch.stack(heads).mean(0)[0, 1, :3]  # of the first token
-    (found,) = soft_alignments(translator, PAIRS[:1])
-    torch.testing.assert_close(found.weights[0], row)
+    (found,) = soft_alignments(translator, PAIRS[:1], layer=layer)
+    torch.testing.assert_close(found.weights[0], torch.stack(heads).mean(0)[0, row, :3])
+
+
+def test_one_direction_can_be_asked_for(runs: Path) -> None:
+    there, back = reading_along(runs / "there"), Translator.load(runs / "back")
+    alone = list(aligned(there, back, PAIRS, Aligning(symmetry="forward")))
+    assert alone == STRAIGHT
+    other = list(aligned(back, None, SWAPPED, Aligning()))
+    backward = list(aligned(there, back, PAIRS, Aligning(symmetry="backward")))
+    assert backward == [turned(links) for links in other]
 
 
 def test_layers_are_chosen_by_agreement(runs: Path) -> None:
     there, other = Translator.load(runs / "transformer"), Translator.load(runs / "back")
     layer, own = agreeing_layers(there, other, PAIRS)
-    assert layer in {"decoder.0", "decoder.1", "decoder.2"}
+    assert layer.removesuffix("+1") in {"decoder.0", "decoder.1", "decoder.2"}
     assert own == ""
 
 
