@@ -157,3 +157,21 @@ def test_links_share_one_between_the_tokens_they_touch() -> None:
     assert torch.all((sums == 0) | (sums == 1))
     moved = batch.to("cpu")
     assert torch.equal(moved.links, batch.links)
+
+
+def test_tokens_without_links_read_the_end_if_asked() -> None:
+    links = [[], [((0, 1), (0, 3)), ((2, 5), (4, 8))], [((0, 7), (0, 3))]]
+    plain, nulls = (
+        PairCodec(*WORDS, links=links, nulls=asked).collate([1, 2], PAIRS[1:])
+        for asked in (False, True)
+    )
+    assert plain.links is not None
+    assert nulls.links is not None
+    assert plain.target is not None
+    for row, length in enumerate(plain.target.lengths.tolist()):
+        end = int(plain.source.lengths[row]) - 1
+        for token in range(plain.links.shape[1]):
+            expected = plain.links[row, token].clone()
+            if token < length - 2 and not expected.any():
+                expected[end] = 1.0
+            assert torch.equal(nulls.links[row, token], expected)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from regard.seq2seq.data import Pair
-from regard.seq2seq.decoding import Replacement
+from regard.seq2seq.decoding import Replacement, quantised
 from regard.seq2seq.reading import Best
 from regard.seq2seq.seams import Answer
 from regard.tasks.translate import Translator, together, train
@@ -111,3 +111,10 @@ def test_replaced_words_are_linked_to_what_they_were_taken_from(folder: Path) ->
     for source, answer in zip(["Ravel", "Ravel two"], answers, strict=True):
         (own,) = answer_alignments(translator, [source], [answer])
         assert own.weights.shape == (len(answer.text.split()), len(source.split()))
+
+
+def test_rounded_models_have_links_too(folder: Path) -> None:
+    translator = Translator.load(folder / "transformer")
+    translator.model = quantised(translator.model, smallest=1)  # type: ignore[assignment]
+    for _, _, weights, nothing in found(translator, translator.search(3)):
+        torch.testing.assert_close(weights.sum(-1) + nothing, torch.ones(len(weights)))
