@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from regard.attention.errors import OptionError
+from regard.attention.kernels import native
 
 CellName = Literal["gru", "lstm"]
 State = tuple[Tensor, ...]
@@ -45,23 +46,28 @@ class Gru(Cell):
 
     def forward(self, inputs: Tensor, gates: Tensor, state: State) -> tuple[State, State]:
         (hidden,) = state
+        if _in_c(inputs, gates, hidden):
+            after, both, new = native.gru(inputs, gates, hidden)
+            return (after,), (both, new, gates)
         two = 2 * hidden.shape[-1]
         both = (inputs[..., :two] + gates[..., :two]).sigmoid_()
         reset, stay = both.chunk(2, -1)
-        inner = gates[..., two:]
-        new = torch.addcmul(inputs[..., two:], reset, inner).tanh_()
-        return (torch.lerp(new, hidden, stay),), (both, new, inner)
+        new = torch.addcmul(inputs[..., two:], reset, gates[..., two:]).tanh_()
+        return (torch.lerp(new, hidden, stay),), (both, new, gates)
 
     def backward(
         self, gradient: Sequence[Tensor], saved: State, state: State
     ) -> tuple[Tensor, Tensor, list[Tensor]]:
-        (outer,), (both, new, inner), (hidden,) = gradient, saved, state
+        (outer,), (both, new, gates), (hidden,) = gradient, saved, state
+        if _in_c(gates, hidden):
+            to_inputs, to_gates, kept = native.gru_back(outer, gates, hidden, both, new)
+            return to_inputs, to_gates, [kept]
         size = hidden.shape[-1]
         reset, stay = both.chunk(2, -1)
         kept = outer * stay
-        to_inputs = outer.new_empty(*outer.shape[:-1], 3 * size)
+        to_inputs = torch.empty_like(gates)
         to_new = torch.mul(outer - kept, 1 - new * new, out=to_inputs[..., 2 * size :])
-        torch.mul(to_new, inner, out=to_inputs[..., :size])
+        torch.mul(to_new, gates[..., 2 * size :], out=to_inputs[..., :size])
         torch.mul(outer, hidden - new, out=to_inputs[..., size : 2 * size])
         to_inputs[..., : 2 * size] *= both - both * both
         to_gates = to_inputs.clone()
@@ -99,6 +105,14 @@ class Lstm(Cell):
             slopes[..., place * size : (place + 1) * size] *= to_inner * factor
         slopes[..., 3 * size :] *= to_hidden * outer
         return slopes, slopes, [torch.zeros_like(to_hidden), to_inner * keep]
+
+
+def _in_c(*tensors: Tensor) -> bool:
+    """Can the C kernels go over these?"""
+    return native.library() is not None and all(
+        tensor.is_cpu and tensor.dtype == torch.float32 and tensor.is_contiguous()
+        for tensor in tensors
+    )
 
 
 def cell_named(name: CellName) -> Cell:

@@ -4,6 +4,7 @@
 #define REGARD_ADDITIVE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define X86 1
@@ -38,6 +39,28 @@ float regard_exponentials(const float *x, float *to, long rows, long size, long 
 
 /* Exponentials are written in runs of sixteen. */
 INLINE long regard_padded(long count) { return (count + 15) / 16 * 16; }
+
+/* e^x: x = n ln 2 + r, and e^r by a polynomial that is exact to the last bit but one. Below the least
+ * normal number it is 0 for all that anyone adds it to; above the greatest it stays there. */
+INLINE float regard_exponential(float x) {
+    x = x < -87.0f ? -87.0f : x;
+    x = x > 88.0f ? 88.0f : x;
+    const float whole = 12582912.0f; /* to add it and take it off is to round */
+    float n = (x * 1.44269504f + whole) - whole;
+    float r = x - n * 0.693359375f - n * -2.12194440e-4f;
+    float s = 1.9790244e-4f;
+    s = s * r + 1.3944759e-3f;
+    s = s * r + 8.3334977e-3f;
+    s = s * r + 4.1666295e-2f;
+    s = s * r + 1.6666666e-1f;
+    s = s * r + 0.5f;
+    s = r * r * s + r + 1.0f;
+    union {
+        int32_t bits;
+        float value;
+    } power = {((int32_t)n + 127) << 23};
+    return s * power.value;
+}
 
 /* Scores to weights, in place, with room for regard_padded(count): see step.c. */
 void regard_softmax(float *scores, long count, float scale, int level);

@@ -248,6 +248,46 @@ def told(scores: Tensor, bias: Tensor, targets: Tensor, smoothing: float) -> tup
     return losses, chosen
 
 
+class _Gru(ctypes.Structure):
+    """What gru.c is told, in the same order."""
+
+    _fields_ = (
+        *((name, POINTER) for name in ("inputs", "gates", "hidden", "both", "fresh", "after")),
+        *((name, POINTER) for name in ("sent", "to_inputs", "to_gates", "to_hidden")),
+        *((name, WHOLE) for name in ("rows", "size")),
+    )
+
+
+def gru(inputs: Tensor, gates: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The next state of a GRU; its reset and update gates side by side, and what is new in it.
+
+    All are contiguous: inputs and gates `(*batch, 3 · size)`, hidden `(*batch, size)`.
+    """
+    *batch, size = hidden.shape
+    both = hidden.new_empty(*batch, 2 * size)
+    fresh, after = torch.empty_like(hidden), torch.empty_like(hidden)
+    given = (inputs, gates, hidden, both, fresh, after)
+    told = _Gru(*(each.data_ptr() for each in given), rows=hidden.numel() // size, size=size)
+    _library().regard_gru(ctypes.addressof(told), threads(inputs.numel()), level())
+    return after, both, fresh
+
+
+def gru_back(
+    sent: Tensor, gates: Tensor, hidden: Tensor, both: Tensor, fresh: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """What the gradient of a GRU's next state sends to inputs, gates and the state before it."""
+    size, sent = hidden.shape[-1], sent.contiguous()
+    to_inputs, to_gates = torch.empty_like(gates), torch.empty_like(gates)
+    to_hidden = torch.empty_like(hidden)
+    told = _Gru(
+        None, gates.data_ptr(), hidden.data_ptr(), both.data_ptr(), fresh.data_ptr(), None,
+        sent.data_ptr(), to_inputs.data_ptr(), to_gates.data_ptr(), to_hidden.data_ptr(),
+        hidden.numel() // size, size,
+    )  # fmt: skip
+    _library().regard_gru(ctypes.addressof(told), threads(gates.numel()), level())
+    return to_inputs, to_gates, to_hidden
+
+
 def rounded(rows: Tensor) -> tuple[Tensor, Tensor]:
     """Rows of contiguous floats as int8, and what one of each row's levels is worth."""
     count, size = rows.shape
@@ -310,6 +350,8 @@ def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
     found.regard_tokens.restype = None
     found.regard_heads.argtypes = [POINTER] + [FLAG] * 2
     found.regard_heads.restype = FLAG
+    found.regard_gru.argtypes = [POINTER] + [FLAG] * 2
+    found.regard_gru.restype = None
     found.regard_rounded.argtypes = [POINTER] * 3 + [WHOLE] * 2 + [FLAG] * 2
     found.regard_rounded.restype = None
     found.regard_unrounded.argtypes = [POINTER] * 4 + [WHOLE] * 2 + [FLAG] * 2

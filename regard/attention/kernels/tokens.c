@@ -5,7 +5,6 @@
  */
 
 #include <math.h>
-#include <stdint.h>
 
 #include "additive.h"
 
@@ -17,27 +16,6 @@ typedef struct {
     long from, to, count;
     int level;
 } Job;
-
-/* e^x for x <= 0: x = n ln 2 + r, and e^r by a polynomial that is exact to the last bit but one.
- * Below the least normal number it is 0 for all that anyone adds it to. */
-INLINE float exponential(float x) {
-    x = x < -87.0f ? -87.0f : x;
-    const float whole = 12582912.0f; /* to add it and take it off is to round */
-    float n = (x * 1.44269504f + whole) - whole;
-    float r = x - n * 0.693359375f - n * -2.12194440e-4f;
-    float s = 1.9790244e-4f;
-    s = s * r + 1.3944759e-3f;
-    s = s * r + 8.3334977e-3f;
-    s = s * r + 4.1666295e-2f;
-    s = s * r + 1.6666666e-1f;
-    s = s * r + 0.5f;
-    s = r * r * s + r + 1.0f;
-    union {
-        int32_t bits;
-        float value;
-    } power = {((int32_t)n + 127) << 23};
-    return s * power.value;
-}
 
 /* The bias added and the greatest taken off, NaN kept. */
 INLINE void shift(float *restrict x, const float *restrict bias, long count) {
@@ -58,7 +36,7 @@ INLINE void log_softmax(const Job *job, float *restrict x) {
         const long last = first + 1024 < job->count ? first + 1024 : job->count;
         float sum = 0;
 #pragma omp simd reduction(+ : sum)
-        for (long j = first; j < last; j++) sum += exponential(x[j]);
+        for (long j = first; j < last; j++) sum += regard_exponential(x[j]);
         total += sum;
     }
     const float log_total = (float)log(total);
@@ -78,7 +56,7 @@ INLINE void told(const Job *job, float *restrict x, long row) {
 #pragma omp simd reduction(+ : sum, plain)
         for (long j = first; j < last; j++) {
             plain += x[j];
-            x[j] = exponential(x[j]);
+            x[j] = regard_exponential(x[j]);
             sum += x[j];
         }
         total += sum, all += plain;

@@ -1,0 +1,50 @@
+"""A step of a GRU in C, and the way back: as exact as plain code, at every level of processor."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from regard.attention.kernels import native
+from regard.seq2seq.cells import Gru
+
+pytestmark = pytest.mark.skipif(
+    native.library() is None, reason="the C kernels were not built here"
+)
+BATCH, SIZE = (2, 5), 37
+
+
+def _taken(kind: torch.dtype, spread: float) -> list[Tensor]:
+    """The next state, then what a gradient of it sends to inputs, gates and the last state."""
+    torch.manual_seed(3)
+    inputs, gates = ((spread * torch.randn(*BATCH, 3 * SIZE)).to(kind) for _ in range(2))
+    hidden, outer = (torch.randn(*BATCH, SIZE).to(kind) for _ in range(2))
+    cell = Gru()
+    after, saved = cell.forward(inputs, gates, (hidden,))
+    to_inputs, to_gates, to_state = cell.backward([outer], saved, (hidden,))
+    return [*after, to_inputs, to_gates, *to_state]
+
+
+@pytest.fixture(params=range(native.level() + 1), autouse=True)
+def _level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "level", lambda: request.param)
+
+
+@pytest.mark.parametrize("spread", [1e-4, 0.3, 1.0, 40.0])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_it_is_as_exact_as_plain_code(
+    spread: float, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native, "threads", lambda _: threads)
+    found, truth = _taken(torch.float32, spread), _taken(torch.float64, spread)
+    monkeypatch.setattr(native, "library", lambda: None)
+    plain = _taken(torch.float32, spread)
+    for ours, theirs, exact in zip(found, plain, truth, strict=True):
+        usual = (theirs - exact).norm()
+        assert (ours - exact).norm() <= 2 * usual + 1e-7 * exact.norm()
+
+
+def test_what_is_no_number_stays_none() -> None:
+    inputs, hidden = torch.zeros(3, 6), torch.zeros(3, 2)
+    inputs[0, 0], inputs[1, 3], inputs[2, 4] = torch.nan, torch.inf, torch.nan
+    (after,), _ = Gru().forward(inputs, torch.zeros(3, 6), (hidden,))
+    assert after.isnan().tolist() == [[True, False], [False, False], [True, False]]
