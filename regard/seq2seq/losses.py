@@ -98,7 +98,9 @@ class _Told(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         learns = any(ctx.needs_input_grad)
         total, chosen = features.new_zeros(()), features.new_empty(len(features))
-        gradients = [torch.zeros_like(given) for given in (features, weight, bias) if learns]
+        # The first chunk sets what the others add to; where there is none, it is zero.
+        made = torch.empty_like if len(features) else torch.zeros_like
+        gradients = [made(features), made(weight), torch.zeros_like(bias)] if learns else []
         for rows in chunks(len(features), len(weight), CHUNK):
             scores, wanted, own = features[rows] @ weight.mT, targets[rows], chosen[rows]
             if _in_c(scores):
@@ -110,7 +112,7 @@ class _Told(torch.autograd.Function):
             if learns:
                 gradients[2] += scores.sum(0)
                 torch.mm(scores, weight, out=gradients[0][rows])
-                gradients[1].addmm_(scores.mT, features[rows])
+                gradients[1].addmm_(scores.mT, features[rows], beta=int(rows.start > 0))
         ctx.save_for_backward(*gradients)
         ctx.mark_non_differentiable(chosen)
         return total, chosen

@@ -5,6 +5,7 @@ import torch
 from torch.nn import functional
 
 from regard.attention.kernels import native
+from regard.seq2seq import losses
 from regard.seq2seq.losses import log_softmax, told
 
 pytestmark = pytest.mark.skipif(
@@ -65,3 +66,20 @@ def test_the_loss_and_its_gradients_are_torchs(size: int, smoothing: float) -> N
         torch.autograd.grad(3 * total, given), torch.autograd.grad(3 * truth, given), strict=True
     ):
         torch.testing.assert_close(ours, theirs, atol=2e-5, rtol=2e-5)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 9])
+def test_the_loss_in_chunks_has_the_same_gradients(
+    rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.manual_seed(3)
+    shapes = ((rows, 6), (31, 6), (31,))
+    given = [torch.randn(shape).requires_grad_() for shape in shapes]
+    targets = torch.randint(0, 31, (rows,))
+    whole = torch.autograd.grad(told(*given, targets, 0.1)[0], given)  # type: ignore[call-arg]
+    monkeypatch.setattr(losses, "CHUNK", 2 * 31)
+    torch.empty(31, 6).fill_(torch.nan)  # what a gradient finds where it is put is not its own
+    parts = torch.autograd.grad(told(*given, targets, 0.1)[0], given)  # type: ignore[call-arg]
+    for ours, theirs in zip(parts, whole, strict=True):
+        torch.testing.assert_close(ours, theirs)
+        assert ours.isfinite().all()
