@@ -24,6 +24,7 @@ from regard.attention.kernels.rule import Along, Around, Rule, Soft
 from regard.attention.kernels.sdpa import Sdpa
 from regard.attention.kernels.step import Step
 from regard.attention.kernels.subnormal import flushed
+from regard.attention.kernels.whole import Whole
 from regard.attention.kernels.window import Windowed
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "Step",
     "Tanh",
     "View",
+    "Whole",
     "Windowed",
     "answer",
     "available",

@@ -18,6 +18,7 @@ from regard.attention.kernels.reference import Reference
 from regard.attention.kernels.request import Request
 from regard.attention.kernels.sdpa import Sdpa
 from regard.attention.kernels.step import Step
+from regard.attention.kernels.whole import Whole
 from regard.attention.kernels.window import Windowed
 
 
@@ -51,7 +52,9 @@ class Weighs(Protocol):
         """The weights, before dropout."""
 
 
-KERNELS: tuple[Kernel, ...] = (Step(), Loop(), Windowed(), Additive(), Sdpa(), Reference())
+KERNELS: tuple[Kernel, ...] = (
+    Step(), Loop(), Windowed(), Additive(), Whole(), Sdpa(), Reference(),
+)  # fmt: skip
 """In the order in which they are asked."""
 
 
@@ -104,7 +107,7 @@ def available() -> dict[str, str]:
 
     >>> from regard import kernels
     >>> sorted(kernels.available())
-    ['additive', 'loop', 'reference', 'sdpa', 'step', 'window']
+    ['additive', 'loop', 'reference', 'sdpa', 'step', 'whole', 'window']
     """
     built = native.library() is not None
     chunks = "PyTorch, in chunks: the C kernels were not built; reinstall with a C compiler"
@@ -117,6 +120,7 @@ def available() -> dict[str, str]:
         "loop": alone,
         "additive": additive,
         "window": "PyTorch, the keys of each window gathered",
+        "whole": alone,
         "sdpa": "torch's fused attention",
         "reference": "PyTorch, every pair",
     }

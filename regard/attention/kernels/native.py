@@ -3,6 +3,7 @@
 import ctypes
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -15,6 +16,7 @@ WORK = 1 << 18
 
 DONE, NO_MEMORY = 0, 2
 PRODUCTS, SUMS, SPREAD = range(3)
+DOT, GAUSS, INVERSE = range(3)
 POINTER, WHOLE, FLAG, REAL = ctypes.c_void_p, ctypes.c_long, ctypes.c_int, ctypes.c_float
 NATURAL = ctypes.c_uint32
 
@@ -184,6 +186,49 @@ def squared_distances(queries: Tensor, keys: Tensor, which: Tensor) -> Tensor:
     return found
 
 
+class _Whole(ctypes.Structure):
+    """What whole.c is told, in the same order."""
+
+    _fields_ = (
+        *((name, POINTER) for name in ("q", "k", "v", "of_keys", "of_values", "to")),
+        *((name, WHOLE) for name in ("items", "rows", "keys", "size", "wide")),
+        *((name, REAL) for name in ("factor", "floor")),
+        ("kind", FLAG),
+    )
+
+
+class Pairwise(NamedTuple):
+    """How a query and a key are compared: `DOT`, `GAUSS` or `INVERSE`, and its two numbers."""
+
+    kind: int
+    factor: float
+    floor: float = 0.0
+
+
+def whole(
+    queries: Tensor, pairs: tuple[Tensor, Tensor], which: tuple[Tensor, Tensor], how: Pairwise
+) -> Tensor:
+    """What `(item, query, size)` read by softmax: `(item, query, value_size)`.
+
+    Args:
+        queries: The queries of each item.
+        pairs: Keys and values, each `(memory, key, …)`.
+        which: Whose keys and whose values each item reads.
+        how: How they are compared.
+    """
+    queries, keys, values = (each.contiguous() for each in (queries, *pairs))
+    (items, rows, size), (count, wide) = queries.shape, values.shape[-2:]
+    context = queries.new_empty(items, rows, wide)
+    told = _Whole(
+        *(each.data_ptr() for each in (queries, keys, values, *which, context)),
+        items, rows, count, size, wide, how.factor, how.floor, how.kind,
+    )  # fmt: skip
+    running = threads(items * rows * count * (size + wide))
+    if _library().regard_whole(ctypes.addressof(told), running, level()):
+        raise KernelError(f"there was no memory to read {count} keys with. Free some.")
+    return context
+
+
 def own_products(queries: Tensor, rows: Tensor, places: Tensor) -> Tensor:
     """q_t · row of `(query, size)` with the rows, `(row, size)`, at `(query, column)` places."""
     found = queries.new_empty(places.shape)
@@ -342,6 +387,8 @@ def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
     found.regard_step_back.restype = FLAG
     found.regard_distances.argtypes = [POINTER] * 4 + [WHOLE] * 4 + [FLAG] * 2
     found.regard_distances.restype = FLAG
+    found.regard_whole.argtypes = [POINTER] + [FLAG] * 2
+    found.regard_whole.restype = FLAG
     found.regard_own.argtypes = [FLAG] + [POINTER] * 4 + [WHOLE] * 3 + [FLAG] * 2
     found.regard_own.restype = None
     found.regard_dropped.argtypes = [POINTER] * 2 + [WHOLE] + [NATURAL] * 2 + [REAL] + [FLAG] * 2

@@ -1,0 +1,91 @@
+"""Dot products and distances of all pairs, selected by softmax and read, in one call in C.
+
+Scores and weights of a block of rows stay in the cache: nothing of the size of all pairs is held.
+Without a gradient and without a mask; the sdpa kernel has both.
+"""
+
+import torch
+from torch import Tensor
+
+from regard.attention.axes import Context, Weights
+from regard.attention.kernels import native
+from regard.attention.kernels.additive_engines import shared
+from regard.attention.kernels.comparison import TURNED, Dot, Gauss, Inverse
+from regard.attention.kernels.request import Request
+from regard.attention.kernels.rule import Soft
+from regard.attention.looking import in_transform
+
+DOTS, INVERSES = 1 << 18, 1 << 14
+"""From so many pairs on, an item is read more quickly here than by others: dot products, of which
+torch has a fused kernel too, and inverse distances. A Gaussian always is."""
+
+WIDEST = 256
+"""Vectors up to so long stay in the cache."""
+
+
+class Whole:
+    """Softmax of dot products, Gaussians and inverse distances, in C where it was built."""
+
+    def refusals(self, request: Request) -> list[str]:
+        """Why this request cannot be answered here; empty if it can."""
+        comparison, reasons = request.comparison, []
+        if torch.compiler.is_compiling() or in_transform():
+            return ["inside torch.compile, vmap or another transform"]
+        if native.library() is None:
+            return ["the C kernels were not built"]
+        if not isinstance(comparison, Dot | Gauss | Inverse):
+            return [f"scores by {type(comparison).__name__} are neither dot products nor distances"]
+        if not isinstance(request.rule, Soft) or request.rule.dropout:
+            reasons.append("it selects by softmax, without dropout")
+        if comparison.bias is not None or request.view.mask is not None:
+            reasons.append("it takes neither a bias nor a mask")
+        if request.wants_gradient:
+            reasons.append("it has no gradient")
+        if not all(map(_plain, (comparison.queries, comparison.keys, request.values))):
+            reasons.append("it takes float32 on a CPU")
+        if isinstance(comparison, Gauss) and comparison.precision.numel() != 1:
+            reasons.append("it takes one width for all")
+        if not request.shape.numel() or request.shape[-1] > TURNED:
+            reasons.append(f"it is for 1 to {TURNED} keys, and at least one query")
+        return reasons
+
+    def prefers(self, request: Request) -> bool:
+        """Is this quicker than what torch has? By measurement, where there are wide vectors."""
+        comparison = request.comparison
+        if self.refusals(request) or native.level() < len(native.LEVELS) - 1:
+            return False
+        assert isinstance(comparison, Dot | Gauss | Inverse)
+        queries, keys = request.shape[-2:]
+        least = DOTS if isinstance(comparison, Dot) else INVERSES
+        many = isinstance(comparison, Gauss) or queries * keys >= least
+        return many and max(comparison.keys.shape[-1], request.values.shape[-1]) <= WIDEST
+
+    def __call__(self, request: Request) -> tuple[Context, Weights | None]:
+        comparison, rule, values = request.comparison, request.rule, request.values
+        assert isinstance(comparison, Dot | Gauss | Inverse)
+        assert isinstance(rule, Soft)
+        *batch, rows, _ = request.shape
+        queries, kind, factor, floor = _told(comparison)
+        queries = queries.expand(*batch, *queries.shape[-2:]).flatten(0, -3)
+        own = shared(comparison.keys, tuple(batch)), shared(values, tuple(batch))
+        told = native.Pairwise(kind, factor / rule.temperature, floor)
+        context = native.whole(
+            queries, (own[0].tensor, own[1].tensor), (own[0].which, own[1].which), told
+        )
+        return context.view(*batch, rows, values.shape[-1]), None
+
+
+def _told(comparison: Dot | Gauss | Inverse) -> tuple[Tensor, int, float, float]:
+    """Queries, the kind of score, its factor and its floor."""
+    queries = comparison.queries
+    if isinstance(comparison, Dot):
+        if comparison.factor is None:
+            return queries, native.DOT, comparison.scale, 0.0
+        return comparison.scaled_queries(), native.DOT, 1.0, 0.0
+    if isinstance(comparison, Gauss):
+        return queries, native.GAUSS, float(comparison.precision) * -0.5, 0.0
+    return queries, native.INVERSE, 1.0, comparison.floor
+
+
+def _plain(tensor: Tensor) -> bool:
+    return tensor.dtype == torch.float32 and tensor.is_cpu
