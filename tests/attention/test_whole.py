@@ -53,6 +53,11 @@ def test_it_is_the_reference(score: scores.Score, rows: int, keys: int) -> None:
 
 
 @family
+def test_without_a_batch(score: scores.Score) -> None:
+    agree(*drawn((13, 7), (19, 7), (19, 5)), score=score)
+
+
+@family
 def test_vectors_that_fill_tiles(score: scores.Score) -> None:
     agree(*drawn((2, 53, 64), (2, 128, 64), (2, 128, 67)), score=score)
 

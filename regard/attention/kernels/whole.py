@@ -66,7 +66,7 @@ class Whole:
         assert isinstance(rule, Soft)
         *batch, rows, _ = request.shape
         queries, kind, factor, floor = _told(comparison)
-        queries = queries.expand(*batch, *queries.shape[-2:]).flatten(0, -3)
+        queries = queries.expand(*batch, *queries.shape[-2:]).reshape(-1, *queries.shape[-2:])
         own = shared(comparison.keys, tuple(batch)), shared(values, tuple(batch))
         told = native.Pairwise(kind, factor / rule.temperature, floor)
         context = native.whole(
