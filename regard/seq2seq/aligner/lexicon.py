@@ -49,19 +49,17 @@ class Lexicon(nn.Module):
     direction learns of two words the other knows.
     """
 
-    def __init__(self, source: Side, target: Side, dropout: float = 0.0) -> None:
+    def __init__(self, source: Side, target: Side) -> None:
         super().__init__()
-        self.source, self.target, self.dropout = source, target, dropout
+        self.source, self.target = source, target
         self.alike = nn.Parameter(torch.tensor(ALIKE))
 
     def scores(
         self, sources: Int[Tensor, " source"], targets: Int[Tensor, " target"]
     ) -> Float[Tensor, "source target"]:
         """How well each pair belongs together; a null word is spelt like nothing."""
-        own = self.source.vectors[sources], self.target.vectors[targets]
-        one, other = (nn.functional.dropout(each, self.dropout, self.training) for each in own)
-        rows = [one, self.alike * self.source.spelt[sources]]
-        columns = [other, self.target.spelt[targets]]
+        rows = [self.source.vectors[sources], self.alike * self.source.spelt[sources]]
+        columns = [self.target.vectors[targets], self.target.spelt[targets]]
         return torch.cat(rows, -1) @ torch.cat(columns, -1).mT
 
     @torch.no_grad()

@@ -56,12 +56,11 @@ class Aligner(nn.Module):
         source: The words of the source.
         target: Those of the target.
         jumps: The widest jump that is told apart.
-        dropout: What share of the words' vectors is left out in training.
     """
 
-    def __init__(self, source: Side, target: Side, jumps: int = 8, dropout: float = 0.0) -> None:
+    def __init__(self, source: Side, target: Side, jumps: int = 8) -> None:
         super().__init__()
-        self.lexicon = Lexicon(source, target, dropout)
+        self.lexicon = Lexicon(source, target)
         self.forward_reader, self.backward_reader = Reader(jumps), Reader(jumps)
         self._totals: dict[bool, Tensor] = {}
 

@@ -39,7 +39,7 @@ def build_aligner(
         Side(counts, _spelt(text, config.model.spelling), config.model.size)
         for counts, text in zip(frequencies, (codec.source_text, codec.target_text), strict=True)
     ]
-    return Aligner(sides[0], sides[1], config.model.jumps, config.model.dropout)
+    return Aligner(sides[0], sides[1], config.model.jumps)
 
 
 def _spelt(text: Text, size: int) -> Tensor:

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from regard.tasks.config.data import AllData
-from regard.tasks.config.options import Options, Share, Size
+from regard.tasks.config.options import Options, Size
 from regard.tasks.config.text import Aligned, Bare
 from regard.tasks.config.training import AlignerTraining
 
@@ -21,9 +21,6 @@ class Words(Options):
 
     jumps: Size = 8
     """The widest jump from word to word that is told apart from wider ones."""
-
-    dropout: Share = 0.0
-    """What share of the words' vectors is left out in training."""
 
 
 class Align(Options):
