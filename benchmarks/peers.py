@@ -43,6 +43,7 @@ PEERS = {
     "keras-jax": Peer(
         ("keras", "jax", "jaxlib"), needs_torch=False, variables={"KERAS_BACKEND": "jax"}
     ),
+    "eflomal": Peer(("eflomal",), needs_torch=False),
     "entmax": Peer(("entmax", "torch")),
     "x-transformers": Peer(("x-transformers", "torch")),
     "marian": Peer(("transformers", "torch")),

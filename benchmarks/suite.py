@@ -29,6 +29,7 @@ TOOLKIT = (
     "bleu",
     "bleu_rnn",
     "kills",
+    "alignment",
     "dates_alignment",
     "dates_guided",
 )

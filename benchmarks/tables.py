@@ -211,7 +211,20 @@ def _aligned(rows: Sequence[Row]) -> str:
     return table([*keys, *(f"{score}, {rule}" for rule in rules for score in scores)], lines)
 
 
+def _systems(rows: Sequence[Row]) -> str:
+    """The alignment error rate of each system by each rule, and what the system cost."""
+    rules = list(dict.fromkeys(rule for row in rows for rule in row["errors"]))
+    lines = []
+    for row in rows:
+        told = [f"{row['errors'][rule]:.4f}" if rule in row["errors"] else "" for rule in rules]
+        minutes = " + ".join(f"{each:.1f}" for each in row.get("minutes", ()))
+        cost = f"{row['seconds']:.0f} s" if "seconds" in row else f"{minutes} min"
+        lines.append([row["case"]["system"], *told, cost])
+    return table(["system", *rules, "CPU, both ways"], lines)
+
+
 KINDS = {
+    "errors": _systems,
     "minutes": _quality,
     "kills": _kills,
     "times_as_wrong": _accuracy,

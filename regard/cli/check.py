@@ -23,10 +23,10 @@ def check(
     regard check translate --data pairs.tsv
     """
     whole = configured(task, path=config, data=data, valid=valid, links=links, settings=settings)
-    from regard.tasks.config.translate import Translate  # noqa: PLC0415
-    from regard.tasks.translate.checking import checked  # noqa: PLC0415  # help need not wait
+    from regard.tasks.config import Align, Translate  # noqa: PLC0415
+    from regard.tasks.pairs.checking import checked  # noqa: PLC0415  # help need not wait
 
-    assert isinstance(whole, Translate)
+    assert isinstance(whole, Translate | Align)
     seen: Counter[str] = Counter()
     severe = False
     for fault, line in checked(whole.data):

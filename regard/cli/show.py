@@ -67,24 +67,39 @@ def show(
     """
     path = None if out is None else Path(out)
     _possible(path, view)
-    from regard.tasks.translate import Translator  # noqa: PLC0415  # torch: help need not wait
-    from regard.tasks.translate.looking import given, looked, named  # noqa: PLC0415
-    from regard.tasks.translate.trusting import trust  # noqa: PLC0415
+    from regard.tasks.pairs.runs import task_of  # noqa: PLC0415  # torch: help need not wait
 
-    translator = Translator.load(run, last=last)
-    pair, several = given(translator, text, target, beam), view == "heads"
     page = path is not None and path.suffix == ".html"
-    found = looked(
-        translator, pair, forced=target is not None, units=units, layer=layer,
-        readings="all" if page else "several" if several else "one",
-    )  # fmt: skip
+    readings = "all" if page else "several" if view == "heads" else "one"
+    checked = ""
+    if task_of(run) == "align":
+        if check:
+            raise ConfigError("--check leaves words out and translates again. Give a translator.")
+        from regard.tasks.align import WordAligner  # noqa: PLC0415
+        from regard.tasks.align.looking import looked as found_by  # noqa: PLC0415
+
+        aligner = WordAligner.load(run, last=last)
+        found = found_by(aligner, text, target, units=units, layer=layer, one=readings == "one")
+    else:
+        from regard.tasks.translate import Translator  # noqa: PLC0415
+        from regard.tasks.translate.looking import given, looked, named  # noqa: PLC0415
+        from regard.tasks.translate.trusting import trust  # noqa: PLC0415
+
+        translator = Translator.load(run, last=last)
+        pair = given(translator, text, target, beam)
+        found = looked(
+            translator, pair, forced=target is not None, units=units, layer=layer,
+            readings=readings,
+        )  # fmt: skip
+        if check:
+            from regard.cli.trusted import told  # noqa: PLC0415
+
+            reading = f"Read by {named(translator, layer)}, {found.legend}"
+            checked = told(trust(translator, pair, units=units, layer=layer), reading, as_json)
     if path is not None:
         _drawn(path, found, view, threshold)
     if check:
-        from regard.cli.trusted import told  # noqa: PLC0415
-
-        reading = f"Read by {named(translator, layer)}, {found.legend}"
-        typer.echo(told(trust(translator, pair, units=units, layer=layer), reading, as_json))
+        typer.echo(checked)
     elif path is None:
         typer.echo(json.dumps(found.as_data(), ensure_ascii=False) if as_json else _here(found))
 

@@ -28,7 +28,7 @@ from regard.tasks.pairs.card import CARD, card
 from regard.tasks.pairs.examples import Examples, open_examples
 from regard.tasks.pairs.files import keep_text
 from regard.tasks.pairs.links import GivenLinks
-from regard.tasks.pairs.runs import CONFIG
+from regard.tasks.pairs.runs import CONFIG, check_task
 from regard.tasks.pairs.texts import keep_texts, kept_texts, new_texts
 
 SCHEDULES = {"none": "constant", "cosine": "cosine", "inverse_root": "inverse_root"}
@@ -57,6 +57,7 @@ def train_on_pairs(
     directory = Path(directory)
     begun = (directory / CONFIG).exists()
     if begun:
+        check_task(directory, config.task, "Take another folder.")
         check_resumable(load(type(config), path=str(directory / CONFIG)), config)
     examples = open_examples(config.data)
     links = task.links(config, examples)

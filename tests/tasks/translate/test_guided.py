@@ -8,11 +8,11 @@ import pytest
 from regard.seq2seq.data import Pair
 from regard.seq2seq.errors import ConfigError, DataError, RunError
 from regard.seq2seq.reading import Best, Gold, alignment_error
+from regard.tasks.pairs.checking import checked
 from regard.tasks.pairs.examples import open_examples
 from regard.tasks.pairs.links import open_links
 from regard.tasks.translate import Translator, train
 from regard.tasks.translate.aligning import soft_alignments
-from regard.tasks.translate.checking import checked
 from tests.tasks.translate.small import configured, write_pairs
 from tests.tasks.translate.test_training import contents
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 
 from regard.seq2seq.data import Pair, build_texts, lacking, overlap, told
 from regard.seq2seq.examples import Fault
-from regard.tasks.config.data import Data
+from regard.tasks.config.data import Data, Files
 from regard.tasks.pairs.examples import open_files
 from regard.tasks.pairs.links import open_links
 
 
-def checked(data: Data) -> Iterator[tuple[Fault, str]]:
+def checked(data: Files) -> Iterator[tuple[Fault, str]]:
     """Every fault of every file, and a line that tells it."""
     corpora = [open_files(data.train, data)]
     corpora += [open_files(data.valid, data)] if data.valid else []
@@ -21,7 +21,7 @@ def checked(data: Data) -> Iterator[tuple[Fault, str]]:
                 bad.add(fault.line - 1)
             yield fault, told(fault)
         usable.append([corpus[n] for n in range(len(corpus)) if n not in bad])
-        if data.links and corpus is corpora[0]:
+        if isinstance(data, Data) and data.links and corpus is corpora[0]:
             good = (number for number in range(len(corpus)) if number not in bad)
             for fault in open_links(data, corpus).faults(good):
                 yield fault, told(fault)

@@ -1,0 +1,102 @@
+"""An aligner as a user has it: trained, resumed, asked, drawn, and what broken input is told."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from regard.tasks.translate import train
+from tests.cli.commands import regard
+from tests.tasks.translate.small import configured, write_pairs
+
+SET = (
+    "--set", "model.size=24", "--set", "model.spelling=32", "--set", "training.steps=60",
+    "--set", "training.rate=0.03", "--set", "training.warmup=5", "--set", "training.save_every=20",
+    "--set", "training.validate_every=30", "--set", "training.threads=1",
+    "--set", 'training.batch={kind="sentences",size=40}',
+)  # fmt: skip
+GIVEN = "One two three\t1 2 3\nfour zero\t4 0\n"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An aligner of number words and digits, a translator, and some files beside them."""
+    folder = tmp_path_factory.mktemp("aligner")
+    pairs = write_pairs(folder / "pairs.tsv")
+    said = regard("train", "align", "--data", "pairs.tsv", "--out", "run", *SET, cwd=folder)
+    assert said.returncode == 0, said.stderr
+    assert "regard align run pairs.tsv" in said.stderr.splitlines()[-1]
+    train(folder / "translator", configured(pairs, training__steps=1))
+    (folder / "given.tsv").write_text(GIVEN, encoding="utf-8")
+    (folder / "gold.txt").write_text("0-0 1-1 2-2\n0-0 1-1\n", encoding="utf-8")
+    return folder
+
+
+def test_it_links_what_belongs_together(folder: Path) -> None:
+    said = regard("align", "run", "given.tsv", cwd=folder)
+    assert (said.returncode, said.stdout) == (0, "0-0 1-1 2-2\n0-0 1-1\n"), said.stderr
+
+
+@pytest.mark.parametrize("rule", ["forward", "backward", "intersection", "product"])
+def test_gold_is_scored_by_any_rule(folder: Path, rule: str) -> None:
+    more = ("--gold", "gold.txt", "--symmetrize", rule, "--json")
+    said = regard("align", "run", "given.tsv", *more, cwd=folder)
+    scores = {score["name"]: score["value"] for score in json.loads(said.stdout)}
+    assert scores["AER"] == 0.0
+
+
+def test_the_same_again_says_that_it_is_done(folder: Path) -> None:
+    before = sorted((folder / "run" / "checkpoints").iterdir())
+    said = regard("train", "align", "--data", "pairs.tsv", "--out", "run", *SET, cwd=folder)
+    assert said.returncode == 0
+    assert "already finished at step 60" in said.stderr
+    assert sorted((folder / "run" / "checkpoints").iterdir()) == before
+
+
+def test_a_card_says_what_it_is(folder: Path) -> None:
+    card = (folder / "run" / "card.md").read_text("utf-8")
+    assert card.startswith("# run\n\nA word aligner of kind `words`")
+    assert "| agreement |" in card
+
+
+def test_it_is_drawn(folder: Path) -> None:
+    said = regard("show", "run", "one two", "1 2", "--json", cwd=folder)
+    found = json.loads(said.stdout)
+    assert (found["source"], found["target"]) == (["one", "two", ""], ["1", "2"])
+    (weights,) = (reading["weights"] for reading in found["readings"])
+    assert weights[0][0] > 0.5
+    assert weights[1][1] > 0.5
+    drawn = regard("show", "run", "one two", "1 2", "-o", "page.html", cwd=folder)
+    assert drawn.returncode == 0, drawn.stderr
+    assert "target → source" in json.loads(
+        (folder / "page.html").read_text("utf-8").split('id="data">')[1].split("</script>")[0]
+    )["readings"][2]["name"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("predict", "run", "given.tsv"), "run was trained to align, not to translate"),
+        (("evaluate", "run", "given.tsv"), "run was trained to align, not to translate"),
+        (("align", "run", "given.tsv", "--reverse", "run"), "knows both directions"),
+        (("align", "run", "given.tsv", "--layer", "decoder.1"), "an aligner has no layers"),
+        (("align", "run", "given.tsv", "--symmetrize", "best"), "symmetrisation is 'best'"),
+        (("align", "run", "no.tsv"), "no such file"),
+        (("align", "translator", "given.tsv", "--reverse", "run"), "trained to align"),
+        (("show", "run", "one two"), "Give the target, too"),
+        (("show", "run", "one two", "1 2", "--check"), "Give a translator"),
+        (("train", "align", "--data", "pairs.tsv", "--links", "gold.txt", "--out", "x"),
+         "data has no links"),
+        (("train", "align", "--data", "pairs.tsv", "--out", "x", "--set", "model.heads=2"),
+         "words has no heads"),
+        (("train", "align", "--data", "pairs.tsv", "--out", "translator"),
+         "was trained to translate"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_told_in_one_line(
+    folder: Path, arguments: tuple[str, ...], told: str
+) -> None:
+    said = regard(*arguments, cwd=folder)
+    assert said.returncode == 2
+    assert told in said.stderr.splitlines()[-1]
+    assert "Traceback" not in said.stderr
