@@ -18,8 +18,13 @@ MAY_CHANGE = (
     "training.threads",
     "training.device",
     "decoding",
+    "data.train",
+    "data.valid",
+    "data.links",
 )
-"""Keys, and a whole table, that leave what a run has learned so far as it is."""
+"""Keys, and a whole table, that leave what a run has learned so far as it is.
+
+Files may lie elsewhere: what is in them is compared by its hash when the run goes on."""
 
 
 def canonical(config: Options) -> str:

@@ -93,6 +93,17 @@ def test_other_data_are_refused(tmp_path: Path) -> None:
         train(tmp_path / "run", configured(pairs, training__steps=3))
 
 
+def test_files_may_lie_elsewhere(tmp_path: Path) -> None:
+    """What is in them is compared, not what they are called."""
+    train(tmp_path / "run", configured(write_pairs(tmp_path / "here.tsv"), training__steps=2))
+    (tmp_path / "here.tsv").rename(tmp_path / "there.tsv")
+    outcome = train(tmp_path / "run", configured(tmp_path / "there.tsv", training__steps=3))
+    assert (outcome.ending, outcome.step) == ("finished", 3)
+    other = write_pairs(tmp_path / "other.tsv", 60)
+    with pytest.raises(RunError, match="the data 'train' is not what this run began with"):
+        train(tmp_path / "run", configured(other, training__steps=4))
+
+
 def test_bad_lines_stop_or_are_skipped(tmp_path: Path) -> None:
     pairs = write_pairs(tmp_path / "pairs.tsv")
     with pairs.open("a", encoding="utf-8") as file:
