@@ -1,6 +1,7 @@
 """Several heads of any score."""
 
 from collections.abc import Callable
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -176,9 +177,10 @@ class MultiHead(nn.Module):
         return read(score, select, queries, memory, state=state, mask=mask, bias=bias, heads=self)
 
 
-def _check_fits(linear: nn.Linear, name: str, tensor: Tensor) -> None:
-    size_given("MultiHead", name, tensor.shape[-1], linear.in_features)
-    if isinstance(linear.weight, Tensor):  # where it was not quantised
+def _check_fits(linear: nn.Module, name: str, tensor: Tensor) -> None:
+    """A linear layer, or what stands for it in int8."""
+    size_given("MultiHead", name, tensor.shape[-1], cast(nn.Linear, linear).in_features)
+    if isinstance(linear, nn.Linear):  # it was not rounded
         same_kind(tensor, linear.weight)
 
 

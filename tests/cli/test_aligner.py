@@ -55,7 +55,7 @@ def test_the_same_again_says_that_it_is_done(folder: Path) -> None:
 
 def test_a_card_says_what_it_is(folder: Path) -> None:
     card = (folder / "run" / "card.md").read_text("utf-8")
-    assert card.startswith("# run\n\nA word aligner of kind `words`")
+    assert card.startswith("# run\n\nA word aligner with")
     assert "| agreement |" in card
 
 
@@ -88,7 +88,7 @@ def test_it_is_drawn(folder: Path) -> None:
         (("train", "align", "--data", "pairs.tsv", "--links", "gold.txt", "--out", "x"),
          "data has no links"),
         (("train", "align", "--data", "pairs.tsv", "--out", "x", "--set", "model.heads=2"),
-         "words has no heads"),
+         "model has no heads"),
         (("train", "align", "--data", "pairs.tsv", "--out", "translator"),
          "was trained to translate"),
     ],

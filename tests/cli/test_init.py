@@ -42,8 +42,11 @@ def test_files_for_both_sides_and_for_validation(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["translat"], "translat is no task. Did you mean translate? There is translate."),
-        (["sing"], "sing is no task. There is translate."),
+        (
+            ["translat"],
+            "translat is no task. Did you mean translate? There is translate and align.",
+        ),
+        (["sing"], "sing is no task. There is translate and align."),
         ([], "Missing argument 'task'. See regard init --help."),
         (["translate", "--data", "pair.tsv"],
          "--data pair.tsv: no such file. Did you mean pairs.tsv?"),

@@ -8,10 +8,8 @@ from regard.tasks.config.text import Aligned, Bare
 from regard.tasks.config.training import AlignerTraining
 
 
-class Words(Options):
+class Vectors(Options):
     """Hard attention over words, both ways at once, with the alignment summed out."""
-
-    kind: Literal["words"] = "words"
 
     size: Size = 256
     """Size of a word's vector."""
@@ -36,7 +34,7 @@ class Align(Options):
     text: Aligned = Bare()
     """How text becomes words."""
 
-    model: Words = Words()
+    model: Vectors = Vectors()
     """What finds out which words belong together."""
 
     training: AlignerTraining = AlignerTraining()

@@ -18,7 +18,6 @@ CARD, LOG = "card.md", "log.jsonl"
 PACKAGES = ("regard", "torch", "tokenizers", "sacrebleu")
 
 
-WHAT = {"translate": "A translator", "align": "A word aligner"}
 ASKED = {
     "translate": "regard predict {} input.txt",
     "align": "regard align {} pairs.tsv > links.pharaoh",
@@ -44,8 +43,7 @@ def card(
     name = directory.resolve().name
     sections = {
         f"# {name}": [
-            f"{WHAT[config.task]} of kind `{config.model.kind}` with {count:,} parameters. "
-            f"Training {outcome}.",
+            f"{_what(config)} with {count:,} parameters. Training {outcome}.",
             f"    {ASKED[config.task].format(directory)}",
         ],
         "## What it learned from": [
@@ -64,6 +62,12 @@ def card(
         ],
     }
     return "\n\n".join("\n\n".join([head, *texts]) for head, texts in sections.items()) + "\n"
+
+
+def _what(config: Translate | Align) -> str:
+    if isinstance(config, Align):
+        return "A word aligner"
+    return f"A translator of kind `{config.model.kind}`"
 
 
 def versions() -> dict[str, str]:
