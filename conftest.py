@@ -1,6 +1,7 @@
 """Shapes are types: in the tests every call is checked against its annotations."""
 
 import os
+import signal
 from collections.abc import Iterator
 
 import jaxtyping
@@ -28,3 +29,9 @@ def unchecked() -> Iterator[None]:
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+# What a shell starts in the background does not hear Ctrl-C, nor does what that starts; tests of
+# interrupts must, wherever they run.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
