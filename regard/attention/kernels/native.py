@@ -374,36 +374,29 @@ def _library() -> ctypes.CDLL:
     return found
 
 
+DECLARED = {
+    "regard_additive_scores": ([POINTER] * 5 + [WHOLE] * 5 + [FLAG] * 3, None),
+    "regard_additive_backward": ([POINTER] * 8 + [WHOLE] * 5 + [FLAG] * 4, FLAG),
+    "regard_exponentials": ([POINTER] * 2 + [WHOLE] * 3 + [FLAG] * 2, REAL),
+    "regard_step": ([POINTER] * 3 + [REAL] + [POINTER] * 2 + [FLAG] * 2, FLAG),
+    "regard_step_back": ([POINTER] * 3 + [REAL] + [POINTER] * 2 + [FLAG] * 2, FLAG),
+    "regard_distances": ([POINTER] * 4 + [WHOLE] * 4 + [FLAG] * 2, FLAG),
+    "regard_whole": ([POINTER] + [FLAG] * 2, FLAG),
+    "regard_own": ([FLAG] + [POINTER] * 4 + [WHOLE] * 3 + [FLAG] * 2, None),
+    "regard_dropped": ([POINTER] * 2 + [WHOLE] + [NATURAL] * 2 + [REAL] + [FLAG] * 2, None),
+    "regard_tokens": ([POINTER] * 3 + [REAL] + [POINTER] * 2 + [WHOLE] * 2 + [FLAG] * 2, None),
+    "regard_heads": ([POINTER] + [FLAG] * 2, FLAG),
+    "regard_gru": ([POINTER] + [FLAG] * 2, None),
+    "regard_rounded": ([POINTER] * 3 + [WHOLE] * 2 + [FLAG] * 2, None),
+    "regard_unrounded": ([POINTER] * 4 + [WHOLE] * 2 + [FLAG] * 2, None),
+    "regard_flush": ([FLAG] * 2, FLAG),
+    "regard_level": ([], FLAG),
+}
+"""What each function of the library takes, and what it gives."""
+
+
 def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
-    found.regard_additive_scores.argtypes = [POINTER] * 5 + [WHOLE] * 5 + [FLAG] * 3
-    found.regard_additive_scores.restype = None
-    found.regard_additive_backward.argtypes = [POINTER] * 8 + [WHOLE] * 5 + [FLAG] * 4
-    found.regard_additive_backward.restype = FLAG
-    found.regard_exponentials.argtypes = [POINTER] * 2 + [WHOLE] * 3 + [FLAG] * 2
-    found.regard_exponentials.restype = REAL
-    found.regard_step.argtypes = [POINTER] * 3 + [REAL] + [POINTER] * 2 + [FLAG] * 2
-    found.regard_step.restype = FLAG
-    found.regard_step_back.argtypes = [POINTER] * 3 + [REAL] + [POINTER] * 2 + [FLAG] * 2
-    found.regard_step_back.restype = FLAG
-    found.regard_distances.argtypes = [POINTER] * 4 + [WHOLE] * 4 + [FLAG] * 2
-    found.regard_distances.restype = FLAG
-    found.regard_whole.argtypes = [POINTER] + [FLAG] * 2
-    found.regard_whole.restype = FLAG
-    found.regard_own.argtypes = [FLAG] + [POINTER] * 4 + [WHOLE] * 3 + [FLAG] * 2
-    found.regard_own.restype = None
-    found.regard_dropped.argtypes = [POINTER] * 2 + [WHOLE] + [NATURAL] * 2 + [REAL] + [FLAG] * 2
-    found.regard_dropped.restype = None
-    found.regard_tokens.argtypes = [POINTER] * 3 + [REAL] + [POINTER] * 2 + [WHOLE] * 2 + [FLAG] * 2
-    found.regard_tokens.restype = None
-    found.regard_heads.argtypes = [POINTER] + [FLAG] * 2
-    found.regard_heads.restype = FLAG
-    found.regard_gru.argtypes = [POINTER] + [FLAG] * 2
-    found.regard_gru.restype = None
-    found.regard_rounded.argtypes = [POINTER] * 3 + [WHOLE] * 2 + [FLAG] * 2
-    found.regard_rounded.restype = None
-    found.regard_unrounded.argtypes = [POINTER] * 4 + [WHOLE] * 2 + [FLAG] * 2
-    found.regard_unrounded.restype = None
-    found.regard_flush.argtypes = [FLAG] * 2
-    found.regard_flush.restype = FLAG
-    found.regard_level.restype = FLAG
+    for name, (taken, given) in DECLARED.items():
+        function = getattr(found, name)
+        function.argtypes, function.restype = taken, given
     return found

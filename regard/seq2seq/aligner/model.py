@@ -182,8 +182,7 @@ def _sides(batch: Batch) -> tuple[Words, Words]:
 def _bare(tokens: Tokens, before: int) -> Words:
     lengths = tokens.lengths - 1 - before
     ids = tokens.ids[:, before:-1]
-    real = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
-    return Words(ids.masked_fill(~real, NULL), lengths)
+    return Words(ids.masked_fill(~Words(ids, lengths).real, NULL), lengths)
 
 
 def _cells(

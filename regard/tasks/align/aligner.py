@@ -1,26 +1,22 @@
 """A trained aligner: pairs in, soft alignments of both directions out."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from regard.seq2seq.aligner import Aligner
-from regard.seq2seq.data import Pair, PairCodec, plan
+from regard.seq2seq.data import Pair, PairCodec
 from regard.seq2seq.errors import ConfigError
 from regard.seq2seq.examples import Span
 from regard.seq2seq.reading import Joined, by_units, joined
 from regard.tasks.align.training import build_aligner, codec_of
 from regard.tasks.config import load
 from regard.tasks.config.align import Align
-from regard.tasks.pairs.aligning import Progress
+from regard.tasks.pairs.aligning import Progress, in_windows
 from regard.tasks.pairs.runs import CONFIG, check_task, weights_of
 from regard.tasks.pairs.texts import kept_texts
-
-WINDOW, TOKENS = 4096, 4096
-"""How many pairs are held at once, and how many tokens are in a batch."""
 
 
 class WordAligner:
@@ -33,8 +29,8 @@ class WordAligner:
         self.model, self.codec, self.config, self.about = model.eval(), codec, config, about
 
     @classmethod
-    def load(cls, directory: Path | str, *, last: bool = True) -> "WordAligner":
-        """The last weights of a run, or the best by its loss."""
+    def load(cls, directory: Path | str, *, last: bool = False) -> "WordAligner":
+        """The best weights of a run by its loss, or its last."""
         directory = Path(directory)
         check_task(directory, "align", "Give a run of regard train align.")
         config = load(Align, path=str(directory / CONFIG))
@@ -64,17 +60,7 @@ class WordAligner:
         """
         if layer:
             raise ConfigError(f"--layer {layer}: an aligner has no layers. Leave it out.")
-        stream, done = iter(pairs), 0
-        while window := list(islice(stream, WINDOW)):
-            found: dict[int, tuple[Joined, Joined]] = {}
-            sizes = [self.codec.size(pair) for pair in window]
-            for numbers in plan(sizes, seed=0, epoch=0, tokens=TOKENS):
-                some = [window[number] for number in numbers]
-                found.update(zip(numbers, self._batch(some, units), strict=True))
-                if progress is not None:
-                    progress(done + len(found))
-            done += len(window)
-            yield from (found[number] for number in range(len(window)))
+        return in_windows(self.codec, pairs, lambda some: self._batch(some, units), progress)
 
     def _batch(self, pairs: Sequence[Pair], units: str) -> Iterator[tuple[Joined, Joined]]:
         batch = self.codec.collate(range(len(pairs)), pairs)

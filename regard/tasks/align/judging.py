@@ -6,8 +6,9 @@ from torch import nn
 
 from regard.seq2seq.aligner import Aligner
 from regard.seq2seq.data import Pair, PairCodec, plan
-from regard.seq2seq.reading import Best, turned
+from regard.seq2seq.reading import Best, Links
 from regard.seq2seq.training import Validation
+from regard.tasks.pairs.aligning import agreement
 
 PAIRS, TOKENS = 1000, 4096
 """By how many pairs it is judged at most, and how many tokens are in a batch."""
@@ -28,17 +29,15 @@ class Judge:
         assert isinstance(model, Aligner)
         device = next(model.parameters()).device
         lengths = [self.codec.size(pair) for pair in self.pairs]
-        loss, count, both, total = 0.0, 0, 0, 0
+        loss, count = 0.0, 0
+        links: tuple[list[Links], list[Links]] = [], []
         for numbers in plan(lengths, seed=0, epoch=0, tokens=TOKENS):
             batch = self.codec.collate(numbers, [self.pairs[number] for number in numbers])
             found = model.judged(batch.to(device))
             loss -= float(found.log_prob)
             count += batch.counts()["tokens"]
-            for forward, backward in zip(found.forward, found.backward, strict=True):
-                links = [
-                    Best()(each.cpu(), 1 - each.sum(-1).cpu()) for each in (forward, backward.mT)
-                ]
-                both += 2 * len(links[0] & turned(links[1]))
-                total += len(links[0]) + len(links[1])
-        scores = {"loss": loss / max(1, count), "agreement": 100 * both / max(1, total)}
+            for one, other in zip(found.forward.cpu(), found.backward.mT.cpu(), strict=True):
+                for own, weights in zip(links, (one, other), strict=True):
+                    own.append(Best()(weights, 1 - weights.sum(-1)))
+        scores = {"loss": loss / max(1, count), "agreement": 100 * agreement(*links)}
         return Validation(scores)

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from itertools import islice
+from typing import Protocol, TypeVar, runtime_checkable
 
 from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention.errors import OptionError
-from regard.seq2seq.data import Pair, PairCodec
+from regard.seq2seq.data import Pair, PairCodec, plan
 from regard.seq2seq.examples import Span
 from regard.seq2seq.reading import (
     SYMMETRIES,
@@ -23,10 +24,14 @@ from regard.seq2seq.reading import (
     turned,
 )
 
+WINDOW, TOKENS = 4096, 4096
+"""How many pairs are held at once, and how many tokens are in a batch."""
+
 ONE_WAY = ("forward", "backward")
 """Symmetrisations that are none."""
 
 Progress = Callable[[int], None]
+Read = TypeVar("Read")
 Weights = Float[Tensor, "target source"]
 Soft = tuple[Joined, Joined | None]
 """What target units read of source units; and source units of target units, if that is known."""
@@ -98,6 +103,32 @@ def alignments(
     """The links of each pair, with the weights that they come from."""
     soft = who.soft(pairs, units=options.units, layer=options.layer, progress=progress)
     return (linked(each, options) for each in soft)
+
+
+def in_windows(
+    codec: PairCodec,
+    pairs: Iterable[Pair],
+    read: Callable[[Sequence[Pair]], Iterable[Read]],
+    progress: Progress | None = None,
+) -> Iterator[Read]:
+    """What is read of each pair, in their order, by batches of alike lengths.
+
+    Args:
+        codec: Knows how long they are.
+        pairs: Any number of them; a window is held at a time.
+        read: Answers a batch, pair by pair.
+        progress: Hears how many pairs are done.
+    """
+    stream, done = iter(pairs), 0
+    while window := list(islice(stream, WINDOW)):
+        found: dict[int, Read] = {}
+        for numbers in plan([codec.size(p) for p in window], seed=0, epoch=0, tokens=TOKENS):
+            some = [window[number] for number in numbers]
+            found.update(zip(numbers, read(some), strict=True))
+            if progress is not None:
+                progress(done + len(found))
+        done += len(window)
+        yield from (found[number] for number in range(len(window)))
 
 
 def linked(soft: Soft, options: Aligning) -> Alignment:

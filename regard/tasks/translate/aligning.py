@@ -1,17 +1,13 @@
 """Soft word alignments of given pairs, by what a translator reads for them."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 
-from regard.seq2seq.data import Pair, plan
+from regard.seq2seq.data import Pair
 from regard.seq2seq.examples import Pairs
 from regard.seq2seq.reading import Best, Joined, by_units, joined
-from regard.tasks.pairs.aligning import Progress, Soft, agreement
+from regard.tasks.pairs.aligning import Progress, Soft, agreement, in_windows
 from regard.tasks.translate.readings import LATER, readers, token_weights
 from regard.tasks.translate.translator import Translator
-
-WINDOW, TOKENS = 4096, 4096
-"""How many pairs are held at once, and how many tokens are in a batch."""
 
 TRIED = 200
 """By how many pairs two directions agree on their layers."""
@@ -67,18 +63,9 @@ def soft_alignments(
         progress: Hears how many pairs are done.
     """
     readers(translator)  # told before anything is computed
-    stream, done = iter(pairs), 0
-    while window := list(islice(stream, WINDOW)):
-        found: dict[int, Joined] = {}
-        for numbers in plan(
-            [translator.codec.size(pair) for pair in window], seed=0, epoch=0, tokens=TOKENS
-        ):
-            some = [window[number] for number in numbers]
-            found.update(zip(numbers, _batch(translator, some, units, layer), strict=True))
-            if progress is not None:
-                progress(done + len(found))
-        done += len(window)
-        yield from (found[number] for number in range(len(window)))
+    return in_windows(
+        translator.codec, pairs, lambda some: _batch(translator, some, units, layer), progress
+    )
 
 
 def agreeing_layers(

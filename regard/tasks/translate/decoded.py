@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from regard.seq2seq.data import Pair, plan
 from regard.seq2seq.reading import Joined, places
 from regard.seq2seq.seams import Answer
-from regard.tasks.translate.aligning import TOKENS, by_pair
+from regard.tasks.pairs.aligning import TOKENS
+from regard.tasks.translate.aligning import by_pair
 from regard.tasks.translate.readings import readers
 from regard.tasks.translate.translator import Translator
 

@@ -13,9 +13,9 @@ from regard.seq2seq.data import Pair
 from regard.seq2seq.errors import ConfigError, DataError
 from regard.seq2seq.examples import Pairs
 from regard.seq2seq.reading import Best, Links, turned
+from regard.tasks.pairs import aligning as aligning_module
 from regard.tasks.pairs.aligning import Aligning, alignments
 from regard.tasks.translate import Translator, train
-from regard.tasks.translate import aligning as aligning_module
 from regard.tasks.translate.aligning import ByAttention, agreeing_layers, soft_alignments
 from tests.tasks.translate.small import configured, write_pairs
 
