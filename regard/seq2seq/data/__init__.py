@@ -7,7 +7,7 @@ from regard.seq2seq.data.cleaning import Clean, OnBadInput, clean
 from regard.seq2seq.data.comparing import lacking, overlap
 from regard.seq2seq.data.formats import Pair
 from regard.seq2seq.data.lines import Lines, read_lines
-from regard.seq2seq.data.pair_codec import Link, PairCodec
+from regard.seq2seq.data.pair_codec import Link, Links, PairCodec
 from regard.seq2seq.data.pairs import PairCorpus, SoundPairs, open_pairs, open_sources
 from regard.seq2seq.data.split import Split, split
 from regard.seq2seq.data.subwords import Subwords
@@ -23,6 +23,7 @@ __all__ = [
     "Encoding",
     "Lines",
     "Link",
+    "Links",
     "Normal",
     "OnBadInput",
     "Pair",

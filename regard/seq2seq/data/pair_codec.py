@@ -1,7 +1,7 @@
 """Pairs of text to batches, and tokens back to text."""
 
 from collections.abc import Sequence
-from typing import final
+from typing import Protocol, final, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -14,6 +14,13 @@ from regard.seq2seq.examples import BEGIN, END, PAD, UNKNOWN, Pairs, Span, Token
 
 Link = tuple[Span, Span]
 """Characters of a source that belong to characters of its target."""
+
+
+@runtime_checkable
+class Links(Protocol):
+    """The links of each item of a corpus, by its number."""
+
+    def __getitem__(self, number: int, /) -> Sequence[Link]: ...
 
 
 @final
@@ -39,7 +46,7 @@ class PairCodec:
         target_text: Text,
         *,
         copying: bool = False,
-        links: Sequence[Sequence[Link]] | None = None,
+        links: Links | None = None,
         nulls: bool = False,
     ) -> None:
         self.source_text = source_text

@@ -1,7 +1,7 @@
 """Given alignments for guided training, line by line beside the pairs that they belong to."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import overload
+from collections.abc import Iterable, Iterator
+from typing import final
 
 from regard.seq2seq.data import Lines, Link, PairCorpus, read_lines, told
 from regard.seq2seq.errors import DataError
@@ -10,8 +10,11 @@ from regard.seq2seq.reading import Gold, by_units, check_range, read_pharaoh
 from regard.tasks.config.data import Data
 
 
-class GivenLinks(Sequence[list[Link]]):
+@final
+class GivenLinks:
     """For each pair of a corpus which characters belong together; read when they are asked for.
+
+    No sequence: a line may be broken, and asking for it says so.
 
     Args:
         lines: A line of links for each line of the corpus.
@@ -30,13 +33,7 @@ class GivenLinks(Sequence[list[Link]]):
     def __len__(self) -> int:
         return len(self._lines)
 
-    @overload
-    def __getitem__(self, number: int) -> list[Link]: ...
-    @overload
-    def __getitem__(self, number: slice) -> list[list[Link]]: ...
-    def __getitem__(self, number: int | slice) -> list[Link] | list[list[Link]]:
-        if isinstance(number, slice):
-            return [self[each] for each in range(*number.indices(len(self)))]
+    def __getitem__(self, number: int) -> list[Link]:
         pair = self._corpus[number]
         (given,) = read_pharaoh([self._lines[number]], self._lines.path, line=number + 1)
         sides = [by_units(self._units, text, []) for text in (pair.source, pair.target or "")]

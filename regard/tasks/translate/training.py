@@ -1,10 +1,9 @@
 """Training a translator in a folder; the same again goes on where it was."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from regard.seq2seq.data import Link, PairCodec, Text
+from regard.seq2seq.data import Links, PairCodec, Text
 from regard.seq2seq.model import EncoderDecoder
 from regard.seq2seq.training import Outcome, Reporter, Validate
 from regard.tasks.config.models import build_model
@@ -23,9 +22,7 @@ def train(directory: Path | str, config: Translate, reporter: Reporter | None = 
     return train_on_pairs(task, directory, config, reporter)
 
 
-def codec_of(
-    config: Translate, texts: tuple[Text, Text], links: Sequence[Sequence[Link]] | None = None
-) -> PairCodec:
+def codec_of(config: Translate, texts: tuple[Text, Text], links: Links | None = None) -> PairCodec:
     """Pairs to batches, as the model needs them; with links by the pairs' numbers, if given."""
     copying = getattr(config.model, "copying", False)
     return PairCodec(*texts, copying=copying, links=links, nulls=config.data.link_nulls)
