@@ -1,9 +1,10 @@
 """Dates of the demo: how far what was read for each character is from its gold.
 
-The demo's model, trained with three seeds, aligns its 1,000 unseen dates character by character,
-with the defaults of `regard align`. Sure is a digit with the same digit, translated digits too;
-possible is any character of the same field; hyphens are linked to nothing. A run that lies
-finished in `.benchmarks/runs` is aligned again.
+The demo's model, trained with three seeds, aligns its 1,000 unseen dates character by character.
+Sure is a digit with the same digit, translated digits too; possible is any character of the same
+field; hyphens are linked to nothing. Named beforehand, and so what is promised of: `--threshold
+0.5`, a link where a character has most of what is read; the default, which links every character,
+stands beside it. A run that lies finished in `.benchmarks/runs` is aligned again.
 """
 
 import json
@@ -18,7 +19,8 @@ from regard.tasks.demo import SETTINGS, TEST, TRAIN, VALID
 
 SEEDS, STEPS = (1, 2, 3), 900
 NEEDED = 0.10
-RULES = {"default": [], "threshold 0.5": ["--threshold", "0.5"]}
+NAMED = "threshold 0.5"
+RULES = {"default": [], NAMED: ["--threshold", "0.5"]}
 
 
 def run(settings: Settings) -> Outcome:
@@ -51,8 +53,8 @@ def one(way: str, seed: int, quick: bool) -> Row:
 
 
 def error(row: Row) -> float:
-    """The alignment error rate as users get it."""
-    return row["aligned"]["default"]["AER"]["value"]
+    """The alignment error rate by the rule that was named."""
+    return row["aligned"][NAMED]["AER"]["value"]
 
 
 def _config(paths: dict[str, Path], way: str, seed: int, steps: int) -> Translate:

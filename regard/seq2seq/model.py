@@ -17,6 +17,7 @@ from regard.seq2seq.errors import DataError
 from regard.seq2seq.examples import UNKNOWN, Batch, Pairs
 from regard.seq2seq.guiding import links_loss
 from regard.seq2seq.losses import repeated
+from regard.seq2seq.readings import by_name, chosen
 from regard.seq2seq.readout import Aside, Reader
 from regard.seq2seq.seams import Loss, State, Step, Term
 
@@ -50,8 +51,7 @@ class EncoderDecoder(nn.Module):
             does, so that the loss is the logarithm of the perplexity.
         coverage: How much it counts to read something twice (See 2017).
         links: How much given alignments count (Garg 2019).
-        links_layer: Which reading they are held to: "decoder.2", "decoder.2/head.1"; if empty, the
-            layer before the last.
+        links_layer: Which reading they are held to, as `readings.chosen` has it.
         reinforce: How much the draws of `selection.Hard` learn from what came of them.
         baseline: How much the head learns that foretells what comes of them.
     """
@@ -96,7 +96,8 @@ class EncoderDecoder(nn.Module):
         if self.coverage:
             terms["coverage"] = Term(repeated(_weights(whole), real), count, self.coverage)
         if self.links and batch.links is not None:
-            total = links_loss(whole, batch.links, self.links_layer, self.decoder.delay)
+            held = chosen(by_name(whole), self.links_layer, self.decoder.delay)
+            total = links_loss(held, batch.links)
             terms["links"] = Term(total, batch.counts()["links"], self.links)
         if self.baseline is not None and self.training:
             terms |= self._drawn(self.baseline, whole, real, log_probs)
@@ -129,15 +130,8 @@ class EncoderDecoder(nn.Module):
         assert isinstance(batch, Pairs)
         inputs, _, real = self._target(batch)
         whole = self.decoder.whole(inputs, self.encoder(batch.source))
-        if not whole.readings:
-            return {}
-        found = {"decoder": _weights(whole)}
-        for name, readings in whole.readings.items():
-            weights = readings.weights
-            if weights.ndim > 3:
-                heads = enumerate(weights.unbind(1))
-                found |= {f"{name}/head.{number}": own for number, own in heads}
-        return {name: own.masked_fill(~real[..., None], 0.0) for name, own in found.items()}
+        padding = ~real[..., None]
+        return {name: own.masked_fill(padding, 0.0) for name, own in by_name(whole).items()}
 
     def _target(self, batch: Pairs) -> tuple[Tensor, Tensor, Bool[Tensor, "batch target"]]:
         """What goes in, what must come out, and where neither is padding."""

@@ -30,8 +30,8 @@ SETTINGS = {
         "score": {"kind": "additive", "hidden_size": 64},
     },
     "training": {
-        "batch": {"kind": "sentences", "size": 128}, "rate": 3e-3, "warmup": 100, "smoothing": 0.0,
-        "ema": 0.99, "validate_every": 200, "save_every": 200,
+        "batch": {"kind": "sentences", "size": 128}, "rate": 3e-3, "warmup": 100, "ema": 0.99,
+        "validate_every": 200, "save_every": 200,
     },
     "decoding": {"beam": 1},
 }  # fmt: skip

@@ -30,9 +30,11 @@ def _toml(value: object) -> str:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that has learned a little, and its pairs beside it."""
+    """A run that has learned a little, its pairs beside it, and what to ask it."""
     folder = tmp_path_factory.mktemp("verbs")
     write_pairs(folder / "pairs.tsv")
+    asked = "one two\n\nthree\n   \nfour four zero"
+    (folder / "input.txt").write_text(asked, encoding="utf-8")
     said = regard(
         "train", "translate", "--data", "pairs.tsv", "--out", "run", *settings(), cwd=folder
     )
@@ -42,7 +44,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_line_n_answers_line_n(run: Path) -> None:
-    (run / "input.txt").write_text("one two\n\nthree\n   \nfour four zero", encoding="utf-8")
     said = regard("predict", "run", "input.txt", cwd=run)
     assert said.returncode == 0, said.stderr
     lines = said.stdout.split("\n")

@@ -220,11 +220,12 @@ def test_links_pull_the_weights_to_them() -> None:
         model.loss(pairs)
 
 
+@pytest.mark.parametrize("later", [0, 1])
 @pytest.mark.parametrize("layer", ["", "decoder.0", "decoder.1/head.1"])
 @pytest.mark.parametrize("case", ADDING_UP, ids=str)
-def test_the_links_term_is_what_plain_loops_give(case: Case, layer: str) -> None:
-    """Each linked token with the row that its decoder says is the token's own."""
-    model, pairs = case.build(links=0.3, links_layer=layer), batch()
+def test_the_links_term_is_what_plain_loops_give(case: Case, layer: str, later: int) -> None:
+    """Each linked token with the row that its decoder says is the token's own, or the next."""
+    model, pairs = case.build(links=0.3, links_layer=layer + "+1" * later), batch()
     readings = model.read(pairs)
     if layer and not any(name.startswith(layer) for name in readings):
         with pytest.raises(OptionError, match="has no layer"):
@@ -241,7 +242,7 @@ def test_the_links_term_is_what_plain_loops_give(case: Case, layer: str) -> None
     for row, length in enumerate(pairs.target.lengths.tolist()):
         for token in range(length - 2):  # `END` is never linked
             shares = pairs.links[row, token].tolist()
-            own_row = read[row, token + model.decoder.delay].tolist()
+            own_row = read[row, token + model.decoder.delay + later].tolist()
             expected -= sum(s * math.log(w) for s, w in zip(shares, own_row, strict=True) if s)
             count += any(shares)
     assert (term.count, term.weight) == (count, 0.3)

@@ -110,8 +110,8 @@ class Training(Learning):
     """How much it counts to read what `data.links` says (Garg 2019); 0: not at all."""
 
     links_layer: str = ""
-    """Which reading is held to them: decoder.2, decoder.2/head.1; empty: the layer before the last,
-    or the only one."""
+    """Which reading is held to them: decoder.2, decoder.2/head.1, either with +1 behind it for the
+    one a token later; empty: the only one, or of a Transformer decoder.0+1."""
 
     watch: Literal["loss", "bleu", "exact"] = "loss"
     """Which score of a validation tells the best weights; by other than the loss, more pairs are

@@ -5,8 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from regard.seq2seq.data import Pair
 from regard.seq2seq.examples import Pairs
 from regard.seq2seq.reading import Best, Joined, by_units, joined
+from regard.seq2seq.readings import LATER
 from regard.tasks.pairs.aligning import Progress, Soft, agreement, in_windows
-from regard.tasks.translate.readings import LATER, readers, token_weights
+from regard.tasks.translate.guiding import guided_layer, is_guided
+from regard.tasks.translate.readings import readers, token_weights
 from regard.tasks.translate.translator import Translator
 
 TRIED = 200
@@ -59,7 +61,7 @@ def soft_alignments(
         translator: Whose attention it is.
         pairs: Sources with their targets, in bounded memory however many there are.
         units: "word", "subword" or "char".
-        layer: Whose reading: "decoder.2", or "decoder.2/head.1"; the model's own choice if empty.
+        layer: Whose reading: "decoder.2", "decoder.2/head.1", "decoder.0+1"; if empty, the usual.
         progress: Hears how many pairs are done.
     """
     readers(translator)  # told before anything is computed
@@ -106,12 +108,16 @@ def layers(translator: Translator) -> list[str]:
 
 def _tried(translator: Translator) -> list[str]:
     """What may be where words look for their like: a layer as it is, or a token later."""
+    if is_guided(translator.config):
+        return [usual_layer(translator)]
     known = layers(translator)
     return known if known == [""] else [name + later for name in known for later in ("", LATER)]
 
 
 def usual_layer(translator: Translator) -> str:
-    """The layer before the last, where words look for their like (Garg 2019)."""
+    """The one that was guided; else the layer before the last, often an alignment (Garg 2019)."""
+    if is_guided(translator.config):
+        return guided_layer(translator.config)
     known = layers(translator)
     return known[max(0, len(known) - 2)]
 
@@ -126,7 +132,7 @@ def by_pair(
 ) -> list[Joined]:
     """For each row of a batch what the units of its target read of those of its source."""
     assert batch.target is not None
-    weights = token_weights(readers(translator), batch, layer)
+    weights = token_weights(readers(translator), batch, layer or usual_layer(translator))
     found = []
     for row, pair in enumerate(pairs):
         source_spans, target_spans = batch.source.spans[row], batch.target.spans[row][1:-1]

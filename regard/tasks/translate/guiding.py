@@ -1,16 +1,22 @@
-"""Which readings given links can guide."""
+"""Which reading given links guide."""
 
 import re
 
 from regard.seq2seq.errors import ConfigError
+from regard.seq2seq.readings import LATER
 from regard.tasks.config.model import Plain, Transformer
 from regard.tasks.config.translate import Translate
+
+
+def is_guided(config: Translate) -> bool:
+    """Do given links count in its training?"""
+    return bool(config.data.links and config.training.links)
 
 
 def check_guiding(config: Translate) -> None:
     """Raise if the model has no reading that links could guide, or not the one that is named."""
     model, layer = config.model, config.training.links_layer
-    if not config.data.links or not config.training.links:
+    if not is_guided(config):
         return
     if isinstance(model, Plain):
         raise ConfigError(
@@ -19,13 +25,27 @@ def check_guiding(config: Translate) -> None:
         )
     if not layer:
         return
+    name = layer.removesuffix(LATER)
     if not isinstance(model, Transformer):
-        if layer != "decoder":
+        if name != "decoder":
             raise ConfigError(f'training.links_layer is "{layer}". This model has only "decoder".')
         return
-    form = re.fullmatch(r"decoder\.(\d+)(?:/head\.(\d+))?", layer)
+    form = re.fullmatch(r"decoder\.(\d+)(?:/head\.(\d+))?", name)
     if form is None or int(form[1]) >= model.layers or int(form[2] or 0) >= model.heads:
         raise ConfigError(
             f'training.links_layer is "{layer}". This model has decoder.0 to decoder.'
-            f"{model.layers - 1}, each with /head.0 to /head.{model.heads - 1}."
+            f"{model.layers - 1}, each with /head.0 to /head.{model.heads - 1}, and with +1 behind "
+            "it the same a token later."
         )
+
+
+def guided_layer(config: Translate) -> str:
+    """The reading that links guide, or would: where a token can look for its like.
+
+    In a Transformer that is the first layer, a token later: what asks is the token itself (Chen
+    2020). Before, the layer would have to know where the word stands that it is about to say.
+    """
+    chosen = config.training.links_layer
+    if chosen or not isinstance(config.model, Transformer):
+        return chosen
+    return f"decoder.0{LATER}"

@@ -6,6 +6,7 @@ import torch
 
 from regard.seq2seq.data import Pair
 from regard.seq2seq.errors import DataError
+from regard.seq2seq.readings import LATER
 from regard.tasks.pairs.aligning import unit_spans
 from regard.tasks.pictures import Looked
 from regard.tasks.pictures.lines import isolated
@@ -91,7 +92,8 @@ def _heads(translator: Translator, layer: str) -> list[str]:
     config = translator.config.model
     if config.kind != "transformer":
         return []
-    return [layer] if "/" in layer else [f"{layer}/head.{n}" for n in range(config.heads)]
+    name, later = layer.removesuffix(LATER), LATER * layer.endswith(LATER)
+    return [layer] if "/" in name else [f"{name}/head.{n}{later}" for n in range(config.heads)]
 
 
 def named(translator: Translator, layer: str) -> str:

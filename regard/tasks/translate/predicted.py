@@ -11,7 +11,7 @@ import torch
 from regard.seq2seq.data import Pair
 from regard.seq2seq.errors import ConfigError
 from regard.seq2seq.reading import Joined, by_units, joined
-from regard.tasks.translate.readings import chosen
+from regard.seq2seq.readings import chosen
 from regard.tasks.translate.translator import Translator
 
 

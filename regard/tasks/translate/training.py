@@ -11,7 +11,7 @@ from regard.tasks.config.translate import Translate
 from regard.tasks.pairs.examples import Examples
 from regard.tasks.pairs.links import GivenLinks, open_links
 from regard.tasks.pairs.training import Task, train_on_pairs
-from regard.tasks.translate.guiding import check_guiding
+from regard.tasks.translate.guiding import check_guiding, guided_layer, is_guided
 from regard.tasks.translate.judging import Judge
 
 
@@ -35,7 +35,7 @@ def _model(config: Translate, codec: PairCodec, _: Examples) -> EncoderDecoder:
         config.model, len(source), len(target),
         shared=source is target,
         smoothing=training.smoothing, coverage=training.coverage,
-        links=training.links if config.data.links else 0.0, links_layer=training.links_layer,
+        links=training.links if config.data.links else 0.0, links_layer=guided_layer(config),
     )  # fmt: skip
 
 
@@ -47,14 +47,14 @@ def _fixed(config: Translate) -> dict[str, Any]:
     training, data = config.training, config.data
     found: dict[str, Any] = {"smoothing": training.smoothing, "coverage": training.coverage}
     if data.links:  # only then, so that runs from before go on
-        found |= {"links": training.links, "links_layer": training.links_layer}
+        found |= {"links": training.links, "links_layer": guided_layer(config)}
         found |= {"link_units": data.link_units, "link_nulls": data.link_nulls}
     return found
 
 
 def _links(config: Translate, examples: Examples) -> GivenLinks | None:
     """Those that guide the training, checked; None if none do."""
-    if not config.data.links or not config.training.links:
+    if not is_guided(config):
         return None
     found = open_links(config.data, examples.corpus)
     found.check(examples.numbers)

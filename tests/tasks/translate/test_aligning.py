@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard.attention.errors import OptionError
 from regard.seq2seq.data import Pair
-from regard.seq2seq.errors import ConfigError, DataError
+from regard.seq2seq.errors import ConfigError
 from regard.seq2seq.examples import Pairs
 from regard.seq2seq.reading import Best, Links, turned
 from regard.tasks.pairs import aligning as aligning_module
@@ -149,7 +149,7 @@ def test_layers_are_chosen_by_agreement(runs: Path) -> None:
 def test_what_cannot_be_aligned_is_told(runs: Path) -> None:
     with pytest.raises(ConfigError, match="kind plain has no attention"):
         next(soft_alignments(Translator.load(runs / "plain"), PAIRS))
-    with pytest.raises(DataError, match=r"no layer decoder\.9\. It has decoder"):
+    with pytest.raises(OptionError, match=r"no layer decoder\.9\. It has decoder"):
         next(soft_alignments(Translator.load(runs / "transformer"), PAIRS, layer="decoder.9"))
     with pytest.raises(OptionError, match="grow-diag"):
         Aligning(symmetry="both")

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 
 from regard.seq2seq.data import Pair
 from regard.seq2seq.errors import ConfigError, DataError, RunError
@@ -12,7 +13,8 @@ from regard.tasks.pairs.checking import checked
 from regard.tasks.pairs.examples import open_examples
 from regard.tasks.pairs.links import open_links
 from regard.tasks.translate import Translator, train
-from regard.tasks.translate.aligning import soft_alignments
+from regard.tasks.translate.aligning import agreeing_layers, soft_alignments
+from regard.tasks.translate.looking import looked
 from tests.tasks.translate.small import configured, write_pairs
 from tests.tasks.translate.test_training import contents
 
@@ -44,6 +46,21 @@ def test_attention_follows_the_links(model: dict[str, object], pairs: Path, tmp_
     train(tmp_path / "alone", configured(pairs, **changes))
     train(tmp_path / "guided", configured(pairs, **changes, **guide))
     assert error(tmp_path / "guided") < min(0.3, error(tmp_path / "alone"))
+
+
+@pytest.mark.parametrize("layer", ["", "decoder.1/head.0", "decoder.1+1"])
+def test_what_was_guided_is_what_is_read_and_drawn(layer: str, pairs: Path, tmp_path: Path) -> None:
+    """Of a Transformer by default its first layer, a token later."""
+    changes = {f"model__{key}": value for key, value in TINY.items()}
+    guide = {"data__links": str(pairs.with_suffix(".links")), "training__links_layer": layer}
+    train(tmp_path / "run", configured(pairs, **changes, **guide, training__steps=2))
+    translator, pair = Translator.load(tmp_path / "run"), Pair("two four one", "2 4 1", 1)
+    (usual,) = soft_alignments(translator, [pair])
+    (named,) = soft_alignments(translator, [pair], layer=layer or "decoder.0+1")
+    assert torch.equal(usual.weights, named.weights)
+    assert agreeing_layers(translator, translator, [pair] * 2)[0] == (layer or "decoder.0+1")
+    shown = next(iter(looked(translator, pair, readings="all").readings.values()))
+    assert torch.equal(shown[:, :3], usual.weights)  # the end of the source comes after its words
 
 
 def test_without_weight_nothing_changes_to_the_bit(pairs: Path, tmp_path: Path) -> None:
