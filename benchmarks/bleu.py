@@ -40,14 +40,7 @@ def reached(settings: Settings, recipe: str, needed: float) -> Outcome:
 
 def one(recipe: str, data: Path, quick: bool) -> Row:
     """Train a recipe, or go on with it; then score it."""
-    folder = RUNS / (f"{recipe}-quick" if quick else recipe)
-    train = [
-        "train", "translate", "--config", str(ROOT / "recipes" / f"{recipe}.toml"),
-        *_files("--data", data, "train"), *_files("--valid", data, "val"), "--out", str(folder),
-    ]  # fmt: skip
-    if quick:
-        train += ["--set", "training.steps=3"]
-    minutes = spent(folder, commanded(train)[1])
+    folder, minutes = trained(recipe, data, quick)
     row: Row = {"case": {"recipe": recipe}, "who": "regard", "minutes": round(minutes, 1)}
     test = [str(data / f"test_2016_flickr.{language}") for language in ("en", "de")]
     for name, more in (("scores", []), ("greedy", ["--beam", "1"]), ("int8", ["--int8"])):
@@ -55,6 +48,18 @@ def one(recipe: str, data: Path, quick: bool) -> Row:
         row[name] = {score["name"]: score for score in json.loads(said)}
         row[name]["seconds"] = round(seconds, 1)
     return row
+
+
+def trained(recipe: str, data: Path, quick: bool) -> tuple[Path, float]:
+    """The folder of a run, finished, and the CPU minutes that it has taken."""
+    folder = RUNS / (f"{recipe}-quick" if quick else recipe)
+    train = [
+        "train", "translate", "--config", str(ROOT / "recipes" / f"{recipe}.toml"),
+        *_files("--data", data, "train"), *_files("--valid", data, "val"), "--out", str(folder),
+    ]  # fmt: skip
+    if quick:
+        train += ["--set", "training.steps=3"]
+    return folder, spent(folder, commanded(train)[1])
 
 
 def commanded(arguments: Sequence[str]) -> tuple[str, float]:

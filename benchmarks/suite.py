@@ -26,6 +26,7 @@ NAMES = (
 TOOLKIT = (
     "learning",
     "translating",
+    "answering",
     "bleu",
     "bleu_rnn",
     "kills",

@@ -76,7 +76,8 @@ def _race(rows: Sequence[Row]) -> str:
     everyone = [OURS, *peers]
     peaks = [f"peak of {who}" for who in everyone]
     paces = [f"{who}: {_unit(rows)} a CPU second" for who in everyone]
-    names = [*keys, OURS, "CPU", *peers, *shares, "against one thread", *peaks, *paces]
+    scores = [f"{who}: BLEU" for who in everyone]
+    names = [*keys, OURS, "CPU", *peers, *shares, "against one thread", *peaks, *paces, *scores]
     lines = []
     for sides in cases.values():
         ours = sides.get(OURS, {})
@@ -87,6 +88,7 @@ def _race(rows: Sequence[Row]) -> str:
         line.append(ratio(ours["over_one"]) if "over_one" in ours else "")
         line += [size(sides[w]["peak"]) if "peak" in sides.get(w, ()) else "" for w in everyone]
         line += [_pace(sides.get(who, {})) for who in everyone]
+        line += [f"{sides[w]['bleu']:.2f}" if "bleu" in sides.get(w, ()) else "" for w in everyone]
         lines.append(line)
     constant = ", ".join(f"{name} {_plain(value)}" for name, value in same.items())
     parts = [f"In all rows: {constant}." if constant else "", table(names, lines), _failures(rows)]

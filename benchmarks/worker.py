@@ -58,6 +58,11 @@ class Bench:
         self._use(threads)
         return _found(target)(case)
 
+    def answer(self, target: str, case: dict[str, Any], threads: int) -> Any:
+        """What the call that would be measured gives, as JSON."""
+        self._use(threads)
+        return _found(target)(case)()
+
     def versions(self, packages: list[str]) -> dict[str, str]:
         """Of the packages that are installed here."""
         return {name: metadata.version(name) for name in packages}

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 
 IDS = Path(__file__).parents[2] / ".benchmarks" / "captions.json"
+TRAINED = IDS.with_name("trained.pt")
+"""Of a model that was trained: its weights by name, and the ids of what it translates."""
 PAD, BEGIN, END, UNKNOWN = 0, 1, 2, 3
 SENTENCES = 64
 
@@ -42,11 +44,35 @@ def target_tokens(count: int) -> int:
     return sum(int((lengths - 1).sum()) for *_, lengths in training_batches(count))
 
 
+def trained() -> dict[str, Any]:
+    """Weights, vocabulary and sources of the model that all translate with."""
+    return torch.load(TRAINED, weights_only=True)
+
+
+def in_batches(sources: list[list[int]]) -> list[list[list[int]]]:
+    """The longest first."""
+    ordered = sorted(sources, key=len, reverse=True)
+    return [ordered[n : n + SENTENCES] for n in range(0, len(ordered), SENTENCES)]
+
+
+def in_order(sources: list[list[int]], answers: list[list[int]]) -> list[list[int]]:
+    """What was answered by batches, as the sources came."""
+    order = sorted(range(len(sources)), key=lambda number: -len(sources[number]))
+    found = dict(zip(order, answers, strict=True))
+    return [found[number] for number in range(len(sources))]
+
+
+def longest_for(sources: list[list[int]]) -> int:
+    """How many tokens the answers of a batch may have; as `regard predict` has it."""
+    return 2 * max(map(len, sources)) + 10
+
+
 def _sides(pairs: list[list[list[int]]]) -> Sides:
-    sides = []
-    for side in range(2):
-        rows = [pair[side] for pair in pairs]
-        longest = max(map(len, rows))
-        sides.append(torch.tensor([row + [PAD] * (longest - len(row)) for row in rows]))
-        sides.append(torch.tensor([len(row) for row in rows]))
-    return sides[0], sides[1], sides[2], sides[3]
+    return *padded([pair[0] for pair in pairs]), *padded([pair[1] for pair in pairs])
+
+
+def padded(rows: list[list[int]]) -> tuple[Tensor, Tensor]:
+    """Ids and lengths."""
+    longest = max(map(len, rows))
+    filled = torch.tensor([row + [PAD] * (longest - len(row)) for row in rows])
+    return filled, torch.tensor([len(row) for row in rows])

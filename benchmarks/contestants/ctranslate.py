@@ -38,9 +38,37 @@ def translating_int8(case: dict[str, Any]) -> Callable[[], object]:
     return translating(case, "int8")
 
 
-def _converted(case: dict[str, Any], kind: str) -> Any:
+def answering(case: dict[str, Any], kind: str = "float32") -> Callable[[], list[list[int]]]:
+    """All test captions, with weights that regard has trained."""
+    trained = captions.trained()
+    translator = _converted(case, kind, trained)
+    vocabulary = opennmt.Vocabulary(trained["vocabulary"])
+    batches = [
+        ([[vocabulary.ids_to_tokens[token] for token in row] for row in rows],
+         captions.longest_for(rows))
+        for rows in captions.in_batches(trained["sources"])
+    ]  # fmt: skip
+
+    def call() -> list[list[int]]:
+        found = []
+        for batch, longest in batches:
+            told = translator.translate_batch(
+                batch, beam_size=case["beam"], max_decoding_length=longest, max_batch_size=0
+            )
+            found += [[vocabulary[token] for token in each.hypotheses[0]] for each in told]
+        return captions.in_order(trained["sources"], found)
+
+    return call
+
+
+def answering_int8(case: dict[str, Any]) -> Callable[[], list[list[int]]]:
+    """The same in int8."""
+    return answering(case, "int8")
+
+
+def _converted(case: dict[str, Any], kind: str, trained: dict[str, Any] | None = None) -> Any:
     """As its own converter makes it of a checkpoint."""
-    options, model, vocabularies = opennmt.built(case)
+    options, model, vocabularies = opennmt.built(case, trained)
     options.self_attn_type = "scaled-dot"  # the same weights; how they are used is its own affair
     state = model.state_dict()
     own = {name: each for name, each in state.items() if not name.startswith("generator.")}

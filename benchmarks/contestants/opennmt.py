@@ -1,5 +1,6 @@
 """OpenNMT-py: its models, its trainer's updates and its translator, on batches that lie ready."""
 
+import re
 import sys
 from collections.abc import Callable
 from types import ModuleType
@@ -43,6 +44,24 @@ COMMON = [
     "-optim", "adam", "-learning_rate", "0.001", "-max_grad_norm", "1", "-param_init_glorot",
     "-normalization", "tokens",
 ]  # fmt: skip
+
+
+AS_OURS = ["-add_qkvbias", "-add_ffnbias", "-norm_eps", "1e-5"]
+"""What a Transformer of regard's has."""
+
+NAMES = {
+    r"^readout\.linear": "generator",
+    r"^encoder\.layers": "encoder.transformer", r"^decoder\.layers": "decoder.transformer_layers",
+    r"^(encoder|decoder)\.norm": r"\1.layer_norm",
+    r"\.(reader|inward)\.": ".self_attn.", r"\.across\.": ".context_attn.",
+    r"\.query\.": ".linear_query.", r"\.key\.": ".linear_keys.",
+    r"\.value\.": ".linear_values.", r"\.out\.": ".final_linear.",
+    r"\.forward_part\.0\.": ".feed_forward.w_1.", r"\.forward_part\.3\.": ".feed_forward.w_2.",
+    r"\.thought\.norm\.": ".feed_forward.layer_norm.",
+    r"(transformer\.\d+)\.read\.norm\.": r"\1.layer_norm.",
+    r"\.recalled\.norm\.": ".layer_norm_1.", r"\.read\.norm\.": ".layer_norm_2.",
+}  # fmt: skip
+"""What regard's weights are called here."""
 
 
 class Vocabulary:
@@ -97,20 +116,80 @@ def translating(case: dict[str, Any]) -> Callable[[], object]:
     return lambda: [translator.translate_batch(source, attn_debug=False) for source in sources]
 
 
-def built(case: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
-    """Options, model and vocabularies, as its own program would have them."""
+def answering(case: dict[str, Any]) -> Callable[[], list[list[int]]]:
+    """All test captions, with weights that regard has trained."""
+    trained = captions.trained()
+    _, model, vocabularies = built(case, trained)
+    model.eval()
+    batches = []
+    for rows in captions.in_batches(trained["sources"]):
+        translator = Translator(
+            model, vocabularies, beam_size=case["beam"], max_length=captions.longest_for(rows),
+            max_length_ratio=0, dump_beam="", report_score=False,
+            global_scorer=GNMTGlobalScorer(1.0, 0.0, "avg", "none"),
+        )  # fmt: skip
+        sources, lengths = captions.padded(rows)
+        batches.append((translator, {"src": sources[..., None], "srclen": lengths}))
+
+    def call() -> list[list[int]]:
+        found = []
+        for translator, source in batches:
+            told = translator.translate_batch(source, attn_debug=False)["predictions"]
+            found += [_until_end(ways[0].tolist()) for ways in told]
+        return captions.in_order(trained["sources"], found)
+
+    return call
+
+
+def _until_end(tokens: list[int]) -> list[int]:
+    return tokens[: tokens.index(captions.END)] if captions.END in tokens else tokens
+
+
+def built(
+    case: dict[str, Any], trained: dict[str, Any] | None = None
+) -> tuple[Any, Any, dict[str, Any]]:
+    """Options, model and vocabularies, as its own program would have them.
+
+    Args:
+        case: Which model.
+        trained: Weights of regard's for it; new ones if None.
+    """
     torch.manual_seed(1)
     parser = ArgumentParser()
     opts.train_opts(parser)
-    options, _ = parser.parse_known_args([*COMMON, *OPTIONS[case["model"]]])
+    more = [] if trained is None else AS_OURS
+    options, _ = parser.parse_known_args([*COMMON, *OPTIONS[case["model"]], *more])
     ArgumentParser.update_model_opts(options)
     ArgumentParser.validate_model_opts(options)
-    tokens = Vocabulary(captions.known()["vocabulary"])
+    tokens = Vocabulary((trained or captions.known())["vocabulary"])
     vocabularies = {
         "src": tokens, "tgt": tokens, "data_task": "seq2seq",
         "decoder_start_token": DefaultTokens.BOS,
     }  # fmt: skip
-    return options, build_model(options, options, vocabularies, None, -1), vocabularies
+    model = build_model(options, options, vocabularies, None, -1)
+    if trained is not None:
+        _take(model, trained["weights"])
+    return options, model, vocabularies
+
+
+def _take(model: Any, weights: dict[str, torch.Tensor]) -> None:
+    """Each of regard's weights under the name that it has here; none may be left over."""
+    own = model.state_dict()
+    taken = {name: tensor for ours, tensor in weights.items() for name in _names(ours)}
+    places = {name for name in own if name.endswith(".pe")}  # follow from the sizes
+    assert set(own) - places == set(taken), sorted(set(own) ^ set(taken))[:3]
+    torch.nn.Module.load_state_dict(model, {**own, **taken})  # its own one reads checkpoints
+
+
+def _names(ours: str) -> list[str]:
+    if ours == "encoder.embedding.weight":
+        where = [f"{side}.embeddings.make_embedding.emb_luts.0" for side in ("encoder", "decoder")]
+        return [f"{each}.weight" for each in (*where, "generator")]
+    if ours in ("decoder.embedding.weight", "readout.linear.weight"):
+        return []  # the same tensor
+    for part, theirs in NAMES.items():
+        ours = re.sub(part, theirs, ours)
+    return [ours]
 
 
 def _batch(sides: captions.Sides) -> dict[str, Any]:

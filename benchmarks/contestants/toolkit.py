@@ -50,6 +50,39 @@ def translating_int8(case: dict[str, Any]) -> Callable[[], object]:
     return _translating(found, case)
 
 
+def answering(case: dict[str, Any]) -> Callable[[], list[list[int]]]:
+    """All test captions by a trained model, by the search that `regard predict` runs."""
+    return _answering(_trained().eval(), case)
+
+
+def answering_int8(case: dict[str, Any]) -> Callable[[], list[list[int]]]:
+    """The same in int8."""
+    found = quantised(_trained())
+    assert isinstance(found, EncoderDecoder)
+    return _answering(found, case)
+
+
+def _trained() -> EncoderDecoder:
+    found = captions.trained()
+    model = build_model(Transformer(), found["vocabulary"], found["vocabulary"], shared=True)
+    model.load_state_dict(found["weights"])
+    return model
+
+
+def _answering(model: EncoderDecoder, case: dict[str, Any]) -> Callable[[], list[list[int]]]:
+    sources, batches = captions.trained()["sources"], []
+    for rows in captions.in_batches(sources):
+        batch = Pairs(range(len(rows)), Tokens(*captions.padded(rows)))
+        batches.append((Beam(case["beam"], longest=captions.longest_for(rows)), batch))
+
+    def call() -> list[list[int]]:
+        with torch.inference_mode():
+            found = [ways[0] for search, batch in batches for ways in search(model, batch)]
+        return captions.in_order(sources, [list(way.tokens) for way in found])
+
+    return call
+
+
 def _translating(model: EncoderDecoder, case: dict[str, Any]) -> Callable[[], object]:
     endless, search = Endless(model), Beam(case["beam"], longest=case["tokens"])
     batches = [_pairs(sides) for sides in captions.sentence_batches()[: case["batches"]]]
