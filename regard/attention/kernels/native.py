@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from regard.attention.errors import KernelError
+from regard.attention.kernels.signatures import FLAG, POINTER, REAL, WHOLE, declared
 
 LEVELS = ("plain C", "AVX2", "AVX-512")
 WORK = 1 << 18
@@ -17,8 +18,6 @@ WORK = 1 << 18
 DONE, NO_MEMORY = 0, 2
 PRODUCTS, SUMS, SPREAD = range(3)
 DOT, GAUSS, INVERSE = range(3)
-POINTER, WHOLE, FLAG, REAL = ctypes.c_void_p, ctypes.c_long, ctypes.c_int, ctypes.c_float
-NATURAL = ctypes.c_uint32
 
 
 @cache
@@ -26,7 +25,7 @@ def library() -> ctypes.CDLL | None:
     """The compiled kernels; None if they were not built."""
     for path in sorted(Path(__file__).parent.glob("_native.*")):
         if path.suffix in (".so", ".dylib", ".pyd"):
-            return _declared(ctypes.CDLL(str(path)))
+            return declared(ctypes.CDLL(str(path)))
     return None
 
 
@@ -371,32 +370,4 @@ def threads(work: int) -> int:
 def _library() -> ctypes.CDLL:
     found = library()
     assert found is not None, "asked for the C kernels, which were not built"
-    return found
-
-
-DECLARED = {
-    "regard_additive_scores": ([POINTER] * 5 + [WHOLE] * 5 + [FLAG] * 3, None),
-    "regard_additive_backward": ([POINTER] * 8 + [WHOLE] * 5 + [FLAG] * 4, FLAG),
-    "regard_exponentials": ([POINTER] * 2 + [WHOLE] * 3 + [FLAG] * 2, REAL),
-    "regard_step": ([POINTER] * 3 + [REAL] + [POINTER] * 2 + [FLAG] * 2, FLAG),
-    "regard_step_back": ([POINTER] * 3 + [REAL] + [POINTER] * 2 + [FLAG] * 2, FLAG),
-    "regard_distances": ([POINTER] * 4 + [WHOLE] * 4 + [FLAG] * 2, FLAG),
-    "regard_whole": ([POINTER] + [FLAG] * 2, FLAG),
-    "regard_own": ([FLAG] + [POINTER] * 4 + [WHOLE] * 3 + [FLAG] * 2, None),
-    "regard_dropped": ([POINTER] * 2 + [WHOLE] + [NATURAL] * 2 + [REAL] + [FLAG] * 2, None),
-    "regard_tokens": ([POINTER] * 3 + [REAL] + [POINTER] * 2 + [WHOLE] * 2 + [FLAG] * 2, None),
-    "regard_heads": ([POINTER] + [FLAG] * 2, FLAG),
-    "regard_gru": ([POINTER] + [FLAG] * 2, None),
-    "regard_rounded": ([POINTER] * 3 + [WHOLE] * 2 + [FLAG] * 2, None),
-    "regard_unrounded": ([POINTER] * 4 + [WHOLE] * 2 + [FLAG] * 2, None),
-    "regard_flush": ([FLAG] * 2, FLAG),
-    "regard_level": ([], FLAG),
-}
-"""What each function of the library takes, and what it gives."""
-
-
-def _declared(found: ctypes.CDLL) -> ctypes.CDLL:
-    for name, (taken, given) in DECLARED.items():
-        function = getattr(found, name)
-        function.argtypes, function.restype = taken, given
     return found

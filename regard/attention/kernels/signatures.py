@@ -1,0 +1,34 @@
+"""What the functions of the C library take, and what they give."""
+
+import ctypes
+
+POINTER, WHOLE, FLAG, REAL = ctypes.c_void_p, ctypes.c_long, ctypes.c_int, ctypes.c_float
+NATURAL = ctypes.c_uint32
+
+DECLARED = {
+    "regard_additive_scores": ([POINTER] * 5 + [WHOLE] * 5 + [FLAG] * 3, None),
+    "regard_additive_backward": ([POINTER] * 8 + [WHOLE] * 5 + [FLAG] * 4, FLAG),
+    "regard_exponentials": ([POINTER] * 2 + [WHOLE] * 3 + [FLAG] * 2, REAL),
+    "regard_step": ([POINTER] * 3 + [REAL] + [POINTER] * 2 + [FLAG] * 2, FLAG),
+    "regard_step_back": ([POINTER] * 3 + [REAL] + [POINTER] * 2 + [FLAG] * 2, FLAG),
+    "regard_distances": ([POINTER] * 4 + [WHOLE] * 4 + [FLAG] * 2, FLAG),
+    "regard_whole": ([POINTER] + [FLAG] * 2, FLAG),
+    "regard_own": ([FLAG] + [POINTER] * 4 + [WHOLE] * 3 + [FLAG] * 2, None),
+    "regard_dropped": ([POINTER] * 2 + [WHOLE] + [NATURAL] * 2 + [REAL] + [FLAG] * 2, None),
+    "regard_tokens": ([POINTER] * 3 + [REAL] + [POINTER] * 2 + [WHOLE] * 2 + [FLAG] * 2, None),
+    "regard_heads": ([POINTER] + [FLAG] * 2, FLAG),
+    "regard_gru": ([POINTER] + [FLAG] * 2, None),
+    "regard_rounded": ([POINTER] * 3 + [WHOLE] * 2 + [FLAG] * 2, None),
+    "regard_unrounded": ([POINTER] * 4 + [WHOLE] * 2 + [FLAG] * 2, None),
+    "regard_flush": ([FLAG] * 2, FLAG),
+    "regard_level": ([], FLAG),
+}
+"""By name: the types of its arguments, and of its result."""
+
+
+def declared(found: ctypes.CDLL) -> ctypes.CDLL:
+    """The library, with what its functions take and give."""
+    for name, (taken, given) in DECLARED.items():
+        function = getattr(found, name)
+        function.argtypes, function.restype = taken, given
+    return found
