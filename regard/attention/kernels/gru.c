@@ -84,25 +84,8 @@ INLINE void rows(const Job *job) {
             forth(job->gru, row);
 }
 
-static void rows_any(const Job *job) { rows(job); }
-#ifdef X86
-AVX2 void rows_avx2(const Job *job) { rows(job); }
-AVX512 void rows_avx512(const Job *job) { rows(job); }
-static void (*const all_rows[])(const Job *) = {rows_any, rows_avx2, rows_avx512};
-#else
-static void (*const all_rows[])(const Job *) = {rows_any, rows_any, rows_any};
-#endif
-
-static void work(void *given) {
-    const Job *job = given;
-    all_rows[job->level](job);
-}
+#include "by_rows.h"
 
 void regard_gru(const Gru *gru, int threads, int level) {
-    Job jobs[MOST_THREADS];
-    if (threads > MOST_THREADS) threads = MOST_THREADS;
-    if (threads > gru->rows) threads = gru->rows > 0 ? (int)gru->rows : 1;
-    for (int t = 0; t < threads; t++)
-        jobs[t] = (Job){gru, gru->rows * t / threads, gru->rows * (t + 1) / threads, level};
-    regard_share(work, jobs, sizeof(Job), threads);
+    by_rows((Job){.gru = gru, .level = level}, gru->rows, threads);
 }

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from regard.attention.errors import KernelError
 from regard.attention.kernels.signatures import FLAG, POINTER, REAL, WHOLE, declared
@@ -290,6 +290,18 @@ def told(scores: Tensor, bias: Tensor, targets: Tensor, smoothing: float) -> tup
         chosen.data_ptr(), losses.data_ptr(), count, rows, threads(scores.numel()), level(),
     )  # fmt: skip
     return losses, chosen
+
+
+def residual(seen: Tensor, found: Tensor | None, bias: Tensor | None, norm: nn.LayerNorm) -> Tensor:
+    """Add found and bias to rows of seen, in place; what the norm makes of them."""
+    rows, size = seen.shape
+    normal = torch.empty_like(seen)
+    _library().regard_residual(
+        seen.data_ptr(), *(None if each is None else each.data_ptr() for each in (found, bias)),
+        norm.weight.data_ptr(), norm.bias.data_ptr(), norm.eps, normal.data_ptr(), rows, size,
+        threads(seen.numel()), level(),
+    )  # fmt: skip
+    return normal
 
 
 class _Gru(ctypes.Structure):

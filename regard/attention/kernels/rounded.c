@@ -69,40 +69,17 @@ INLINE void rows(const Job *job) {
     }
 }
 
-static void rows_any(const Job *job) { rows(job); }
-#ifdef X86
-AVX2 void rows_avx2(const Job *job) { rows(job); }
-AVX512 void rows_avx512(const Job *job) { rows(job); }
-static void (*const all_rows[])(const Job *) = {rows_any, rows_avx2, rows_avx512};
-#else
-static void (*const all_rows[])(const Job *) = {rows_any, rows_any, rows_any};
-#endif
-
-static void work(void *given) {
-    const Job *job = given;
-    all_rows[job->level](job);
-}
-
-static void shared(Job whole, long total, int threads) {
-    Job jobs[MOST_THREADS];
-    if (threads > MOST_THREADS) threads = MOST_THREADS;
-    if (threads > total) threads = total > 0 ? (int)total : 1;
-    for (int t = 0; t < threads; t++) {
-        jobs[t] = whole;
-        jobs[t].from = total * t / threads, jobs[t].to = total * (t + 1) / threads;
-    }
-    regard_share(work, jobs, sizeof(Job), threads);
-}
+#include "by_rows.h"
 
 void regard_rounded(const float *x, int8_t *levels, float *scales, long total, long size,
                     int threads, int level) {
-    shared((Job){.x = x, .levels = levels, .scales = scales, .size = size, .level = level}, total,
+    by_rows((Job){.x = x, .levels = levels, .scales = scales, .size = size, .level = level}, total,
            threads);
 }
 
 /* products * each * scales + bias. */
 void regard_unrounded(int32_t *products, float *scales, const float *each, const float *bias,
                       long total, long count, int threads, int level) {
-    shared((Job){.products = products, .scales = scales, .each = each, .bias = bias, .size = count,
+    by_rows((Job){.products = products, .scales = scales, .each = each, .bias = bias, .size = count,
                  .level = level}, total, threads);
 }

@@ -81,28 +81,11 @@ INLINE void rows(const Job *job) {
     }
 }
 
-static void rows_any(const Job *job) { rows(job); }
-#ifdef X86
-AVX2 void rows_avx2(const Job *job) { rows(job); }
-AVX512 void rows_avx512(const Job *job) { rows(job); }
-static void (*const all_rows[])(const Job *) = {rows_any, rows_avx2, rows_avx512};
-#else
-static void (*const all_rows[])(const Job *) = {rows_any, rows_any, rows_any};
-#endif
-
-static void work(void *given) {
-    const Job *job = given;
-    all_rows[job->level](job);
-}
+#include "by_rows.h"
 
 /* With targets, the loss and each target's log-probability; without, the log-probabilities. */
 void regard_tokens(float *x, const float *bias, const long *targets, float smoothing, float *chosen,
                    float *losses, long count, long total, int threads, int level) {
-    Job jobs[MOST_THREADS];
-    if (threads > MOST_THREADS) threads = MOST_THREADS;
-    if (threads > total) threads = total > 0 ? (int)total : 1;
-    for (int t = 0; t < threads; t++)
-        jobs[t] = (Job){x, bias, targets, smoothing, chosen, losses, total * t / threads,
-                        total * (t + 1) / threads, count, level};
-    regard_share(work, jobs, sizeof(Job), threads);
+    by_rows((Job){x, bias, targets, smoothing, chosen, losses, .count = count, .level = level}, total,
+            threads);
 }

@@ -40,9 +40,14 @@ class Layer(Protocol):
 
 
 class Packed:
-    """A layer's weights, as a step uses them."""
+    """A layer's weights, as a step uses them.
 
-    def __init__(self, layer: Layer) -> None:
+    Args:
+        layer: Whose they are.
+        last: The norm that comes after it, if the layers normalise before their parts.
+    """
+
+    def __init__(self, layer: Layer, last: nn.LayerNorm) -> None:
         inward, across = layer.inward, layer.across
         into, *_, out = layer.forward_part
         assert isinstance(into, nn.Linear)
@@ -50,23 +55,24 @@ class Packed:
         self.heads = inward.heads
         self.inward = _joined(inward.query, inward.key, inward.value)
         self.source = _joined(across.key, across.value)
-        self.recalled, self.asked, self.read = map(_own, (inward.out, across.query, across.out))
-        self.into, self.out = _own(into), _own(out)
-        self.norms = [each.norm for each in (layer.recalled, layer.read, layer.thought)]
+        self.asked, self.into = _own(across.query), _own(into)
+        self.lasts = [_own(each) for each in (inward.out, across.out, out)]
         self.first = layer.recalled.first
+        self.norms = [each.norm for each in (layer.recalled, layer.read, layer.thought)]
+        if self.first:  # then a part is followed by the norm of the next
+            self.norms = [*self.norms[1:], last]
 
-    def before(self, part: int, seen: Seen) -> Seen:
-        """What a part of the layer is given."""
-        return self._normal(part, seen) if self.first else seen
+    def after(self, part: int, seen: Seen, found: Float[Tensor, "row inner"]) -> tuple[Seen, Seen]:
+        """What was seen with what a part found, and what the next part is given.
 
-    def after(self, part: int, seen: Seen, found: Seen) -> Seen:
-        """What the next part is given; `found` is overwritten."""
-        found += seen
-        return found if self.first else self._normal(part, found)
-
-    def _normal(self, part: int, seen: Seen) -> Seen:
-        norm = self.norms[part]
-        return torch.layer_norm(seen, norm.normalized_shape, norm.weight, norm.bias, norm.eps)
+        Args:
+            part: Which of the three.
+            seen: What the part was given; overwritten.
+            found: What it found, before its last linear layer.
+        """
+        weight, bias = self.lasts[part]
+        normal = native.residual(seen, functional.linear(found, weight), bias, self.norms[part])
+        return (seen if self.first else normal), normal
 
 
 @dataclass(slots=True)
@@ -74,6 +80,9 @@ class Shared:
     """What all sentences of a batch have in common."""
 
     layers: list[Packed]
+    norm: nn.LayerNorm | None
+    """What comes before the first layer, if the layers normalise before their parts."""
+
     places: Tensor = field(default_factory=lambda: torch.empty(0, 0))
 
     def place(self, number: int, size: int) -> Float[Tensor, " size"]:
@@ -111,43 +120,54 @@ def _plain(layer: Layer) -> bool:
             return False
         if reader.heads != reader.key_heads:
             return False
-    return all(type(linear) is nn.Linear for linear in linears)
+    norms = [each.norm for each in (layer.recalled, layer.read, layer.thought)]
+    return all(type(linear) is nn.Linear for linear in linears) and all(
+        type(norm) is nn.LayerNorm for norm in norms
+    )
 
 
-def start(layers: list[Layer], encoded: Encoded) -> Carried:
-    """The source, projected once for each layer; nothing of the target."""
-    packed = [Packed(layer) for layer in layers]
+def start(layers: list[Layer], last: nn.Module, encoded: Encoded) -> Carried:
+    """The source, projected once for each layer; nothing of the target.
+
+    Args:
+        layers: The decoder's.
+        last: The norm after them, if they normalise before their parts.
+        encoded: What is known of the source.
+    """
+    norms = [layer.recalled.norm for layer in layers]
+    following = [*norms[1:], last if isinstance(last, nn.LayerNorm) else norms[0]]
+    packed = [Packed(layer, norm) for layer, norm in zip(layers, following, strict=True)]
     beside = {"lengths": encoded.lengths[:, None]}
     for number, layer in enumerate(packed):
         pairs = functional.linear(encoded.values, *layer.source)
         beside[f"source.{number}"] = pairs[:, None]
-    return Carried(beside=beside, shared=Shared(packed))
+    return Carried(beside=beside, shared=Shared(packed, norms[0] if packed[0].first else None))
 
 
 def step(vectors: Float[Tensor, "sentence beam size"], state: Carried) -> Stepped:
-    """One more token; the features are not normalised yet."""
+    """One more token."""
     shared: Shared = state.shared
     sentences, beams, size = vectors.shape
     done = state.moving["own.0"].shape[2] if state.moving else 0
     seen = (vectors * size**0.5 + shared.place(done, size)).flatten(0, 1)
+    normal = seen if shared.norm is None else native.residual(seen, None, None, shared.norm)
     lengths, moving, weights = state.beside["lengths"][:, 0].contiguous(), {}, None
     for number, layer in enumerate(shared.layers):
         name = f"own.{number}"
-        made = functional.linear(layer.before(0, seen), *layer.inward)
+        made = functional.linear(normal, *layer.inward)
         moving[name] = own = _longer(state.moving.get(name), made[:, size:], beams)
         read = native.heads(made, own.flatten(0, 1), None, layer.heads, None)
-        seen = layer.after(0, seen, functional.linear(read, *layer.recalled))
+        seen, normal = layer.after(0, seen, read)
         source = state.beside[f"source.{number}"][:, 0]
         if layer is shared.layers[-1]:
             weights = seen.new_empty(len(seen), layer.heads, source.shape[1])
-        asked = functional.linear(layer.before(1, seen), *layer.asked)
+        asked = functional.linear(normal, *layer.asked)
         read = native.heads(asked, source, lengths, layer.heads, weights)
-        seen = layer.after(1, seen, functional.linear(read, *layer.read))
-        inside = functional.linear(layer.before(2, seen), *layer.into).relu_()
-        seen = layer.after(2, seen, functional.linear(inside, *layer.out))
+        seen, normal = layer.after(1, seen, read)
+        seen, normal = layer.after(2, seen, functional.linear(normal, *layer.into).relu_())
     assert weights is not None
     after, shape = Carried(moving, state.beside, shared=shared), (sentences, beams)
-    return Stepped(seen.unflatten(0, shape), after, weights.mean(1).unflatten(0, shape))
+    return Stepped(normal.unflatten(0, shape), after, weights.mean(1).unflatten(0, shape))
 
 
 def _longer(

@@ -75,13 +75,12 @@ class Transformer(nn.Module):
 
     def start(self, encoded: Encoded, width: int) -> Carried:
         if quick.serves(list(self.layers), self.embedding):
-            return quick.start(list(self.layers), encoded)
+            return quick.start(list(self.layers), self.norm, encoded)
         return Carried(source=[source_memory(layer.across, encoded) for layer in self.layers])
 
     def step(self, tokens: Int[Tensor, "sentence beam"], state: Carried) -> Stepped:
         if state.shared is not None:
-            stepped = quick.step(self.embedding(tokens), state)
-            return Stepped(self.norm(stepped.features), stepped.state, stepped.weights)
+            return quick.step(self.embedding(tokens), state)
         done = len(state.own[0]) if state.own else 0
         seen = self.placed(self.embedding(tokens)[:, :, None], done)  # (sentence, beam, 1, size)
         after = Carried(source=state.source)
