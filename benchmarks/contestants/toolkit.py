@@ -73,7 +73,8 @@ def _answering(model: EncoderDecoder, case: dict[str, Any]) -> Callable[[], list
     sources, batches = captions.trained()["sources"], []
     for rows in captions.in_batches(sources):
         batch = Pairs(range(len(rows)), Tokens(*captions.padded(rows)))
-        batches.append((Beam(case["beam"], longest=captions.longest_for(rows)), batch))
+        search = Beam(case["beam"], longest=captions.longest_for(rows), patience=1.0)
+        batches.append((search, batch))
 
     def call() -> list[list[int]]:
         with torch.inference_mode():

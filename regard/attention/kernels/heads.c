@@ -1,11 +1,14 @@
 /* One query an item with several heads, as a Transformer asks at each step: scaled dot products,
  * softmax and the sum of the values, in one call for all heads.
  *
- * Queries, keys and values come as a linear layer leaves them, heads side by side. Shapes,
- * row-major: q (items, stride), of which the first heads * size numbers count; pairs (memories,
- * count, 2 * heads * size), keys before values; lengths (memories), how many of its pairs each may
- * read, or NULL for all; context (items, heads * size); weights (items, heads, count), or NULL if
- * nobody asks for them. So many items in a row share a memory.
+ * Queries, keys and values come as a linear layer leaves them, heads side by side, keys before
+ * values. Shapes, row-major: q (items, stride), of which the first heads * size numbers count;
+ * context (items, heads * size); weights (items, heads, count), or NULL if nobody asks for them.
+ *
+ * Pairs lie in one of two ways. In memories: pairs (memories, count, 2 * heads * size), with
+ * lengths (memories), how many of them each shows, or NULL for all; so many items in a row share a
+ * memory. Or where they were made: past has a pointer for each step, to rows that are `apart`, and
+ * rows (items, count) says which of a step's rows is an item's own.
  */
 
 #include <stdlib.h>
@@ -17,20 +20,25 @@
 typedef struct {
     const float *q, *pairs;
     const long *lengths;
+    const float *const *past;
+    const long *rows;
     float *context, *weights;
-    long items, share, heads, size, count, stride;
+    long items, share, heads, size, count, stride, apart;
     float scale;
 } Heads;
+
+/* Where each of an item's pairs lies. */
+typedef const float *const *Pairs;
 
 /* ---- the loops, for each level of processor ------------------------------------------------ */
 
 /* Scores of all heads, key by key: a key's heads lie side by side. */
-INLINE void compared(const Heads *h, const float *q, const float *keys, long count, float *to,
+INLINE void compared(const Heads *h, const float *q, Pairs at, long count, float *to,
                      const long size) {
-    const long wide = 2 * h->heads * size, apart = regard_padded(h->count);
+    const long apart = regard_padded(h->count);
     for (long j = 0; j < count; j++)
         for (long n = 0; n < h->heads; n++) {
-            const float *a = q + n * size, *b = keys + j * wide + n * size;
+            const float *a = q + n * size, *b = at[j] + n * size;
             float sum = 0;
 #pragma omp simd reduction(+ : sum)
             for (long i = 0; i < size; i++) sum += a[i] * b[i];
@@ -38,14 +46,14 @@ INLINE void compared(const Heads *h, const float *q, const float *keys, long cou
         }
 }
 
-INLINE void summed(const Heads *h, const float *values, long count, const float *w,
-                   float *restrict to, const long size) {
-    const long wide = 2 * h->heads * size, apart = regard_padded(h->count);
+INLINE void summed(const Heads *h, Pairs at, long count, const float *w, float *restrict to,
+                   const long size) {
+    const long wide = h->heads * size, apart = regard_padded(h->count);
     for (long n = 0; n < h->heads; n++) {
         float *restrict own = to + n * size;
         for (long i = 0; i < size; i++) own[i] = 0;
         for (long j = 0; j < count; j++) {
-            const float share = w[n * apart + j], *a = values + j * wide + n * size;
+            const float share = w[n * apart + j], *a = at[j] + wide + n * size;
 #pragma omp simd
             for (long i = 0; i < size; i++) own[i] += share * a[i];
         }
@@ -61,15 +69,15 @@ INLINE void summed(const Heads *h, const float *values, long count, const float 
         default: CALL(h, __VA_ARGS__, h->size);                                                    \
     }
 
-typedef void (*Compare)(const Heads *, const float *, const float *, long, float *);
-typedef void (*Sum)(const Heads *, const float *, long, const float *, float *);
+typedef void (*Compare)(const Heads *, const float *, Pairs, long, float *);
+typedef void (*Sum)(const Heads *, Pairs, long, const float *, float *);
 
 #define LOOPS(KIND, NAME)                                                                          \
-    KIND void compared_##NAME(const Heads *h, const float *q, const float *k, long n, float *to) { \
-        SIZED(compared, q, k, n, to)                                                               \
+    KIND void compared_##NAME(const Heads *h, const float *q, Pairs at, long n, float *to) {       \
+        SIZED(compared, q, at, n, to)                                                              \
     }                                                                                              \
-    KIND void summed_##NAME(const Heads *h, const float *v, long n, const float *w, float *to) {   \
-        SIZED(summed, v, n, w, to)                                                                 \
+    KIND void summed_##NAME(const Heads *h, Pairs at, long n, const float *w, float *to) {         \
+        SIZED(summed, at, n, w, to)                                                                \
     }
 
 LOOPS(static, any)
@@ -85,11 +93,20 @@ static const Sum all_sum[] = {summed_any, summed_any, summed_any};
 
 /* ---- one item, and threads ----------------------------------------------------------------- */
 
-static void one(const Heads *h, long item, float *scores, int level) {
-    const long wide = h->heads * h->size, memory = item / h->share, apart = regard_padded(h->count);
-    const long count = h->lengths ? h->lengths[memory] : h->count;
-    const float *pairs = h->pairs + memory * h->count * 2 * wide;
-    all_compare[level](h, h->q + item * h->stride, pairs, count, scores);
+static void found(const Heads *h, long item, long count, const float **at) {
+    const long wide = 2 * h->heads * h->size;
+    if (h->past)
+        for (long j = 0; j < count; j++)
+            at[j] = h->past[j] + h->rows[item * h->count + j] * h->apart;
+    else
+        for (long j = 0; j < count; j++) at[j] = h->pairs + (item / h->share * h->count + j) * wide;
+}
+
+static void one(const Heads *h, long item, float *scores, const float **at, int level) {
+    const long wide = h->heads * h->size, apart = regard_padded(h->count);
+    const long count = h->lengths ? h->lengths[item / h->share] : h->count;
+    found(h, item, count, at);
+    all_compare[level](h, h->q + item * h->stride, at, count, scores);
     for (long n = 0; n < h->heads; n++) {
         regard_softmax(scores + n * apart, count, h->scale, level);
         if (!h->weights) continue;
@@ -97,7 +114,7 @@ static void one(const Heads *h, long item, float *scores, int level) {
         memcpy(to, scores + n * apart, count * sizeof(float));
         memset(to + count, 0, (h->count - count) * sizeof(float));
     }
-    all_sum[level](h, pairs + wide, count, scores, h->context + item * wide);
+    all_sum[level](h, at, count, scores, h->context + item * wide);
 }
 
 typedef struct {
@@ -108,11 +125,14 @@ typedef struct {
 
 static void work(void *given) {
     Job *job = given;
-    float *scores = malloc(job->heads->heads * regard_padded(job->heads->count) * sizeof(float));
-    job->failed = !scores;
-    for (long item = job->from; scores && item < job->to; item++)
-        one(job->heads, item, scores, job->level);
+    const long count = job->heads->count;
+    float *scores = malloc(job->heads->heads * regard_padded(count) * sizeof(float));
+    const float **at = malloc(count * sizeof(float *));
+    job->failed = !scores || !at;
+    for (long item = job->from; !job->failed && item < job->to; item++)
+        one(job->heads, item, scores, at, job->level);
     free(scores);
+    free(at);
 }
 
 /* Returns 1 if there was no memory. */

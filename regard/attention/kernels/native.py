@@ -1,6 +1,7 @@
 """The C kernels, if the installation could build them."""
 
 import ctypes
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -139,8 +140,10 @@ class _Heads(ctypes.Structure):
     """What heads.c is told, in the same order."""
 
     _fields_ = (
-        *((name, POINTER) for name in ("q", "pairs", "lengths", "context", "weights")),
+        *((name, POINTER) for name in ("q", "pairs", "lengths", "past", "rows")),
+        *((name, POINTER) for name in ("context", "weights")),
         *((name, WHOLE) for name in ("items", "share", "heads", "size", "count", "stride")),
+        ("apart", WHOLE),
         ("scale", REAL),
     )
 
@@ -157,18 +160,42 @@ def heads(
         count: How many heads there are.
         weights: `(items, heads, pair)` to be filled, if somebody asks for them.
     """
-    (memories, known, both), items = pairs.shape, len(queries)
-    size = both // 2
-    context = queries.new_empty(items, size)
+    memories, known, both = pairs.shape
     told = _Heads(
-        queries.data_ptr(), pairs.data_ptr(), None if lengths is None else lengths.data_ptr(),
-        context.data_ptr(), None if weights is None else weights.data_ptr(),
-        items, items // memories, count, size // count, known, queries.stride(0),
-        (size // count) ** -0.5,
+        pairs=pairs.data_ptr(), lengths=None if lengths is None else lengths.data_ptr(),
+        weights=None if weights is None else weights.data_ptr(),
+        share=len(queries) // memories, heads=count, size=both // 2 // count, count=known,
     )  # fmt: skip
-    running = threads(items * known * both)
+    return _headed(told, queries)
+
+
+def past_heads(queries: Tensor, past: Sequence[Tensor], rows: Tensor, count: int) -> Tensor:
+    """The same, of pairs that lie where they were made.
+
+    Args:
+        queries: As above.
+        past: For each step the pairs of its rows, `(row, 2 · size)`, all in the same stride.
+        rows: `(items, step)`: which of a step's rows is an item's own.
+        count: How many heads there are.
+    """
+    pointers = (POINTER * len(past))(*(each.data_ptr() for each in past))
+    rows = rows.contiguous()
+    told = _Heads(
+        past=ctypes.addressof(pointers), rows=rows.data_ptr(), heads=count, share=1,
+        size=past[0].shape[-1] // 2 // count, count=len(past), apart=past[0].stride(0),
+    )  # fmt: skip
+    return _headed(told, queries)
+
+
+def _headed(told: _Heads, queries: Tensor) -> Tensor:
+    """The context, by all that is told of pairs."""
+    items, wide = len(queries), told.heads * told.size
+    context = queries.new_empty(items, wide)
+    told.q, told.stride, told.items = queries.data_ptr(), queries.stride(0), items
+    told.context, told.scale = context.data_ptr(), told.size**-0.5
+    running = threads(items * told.count * 2 * wide)
     if _library().regard_heads(ctypes.addressof(told), running, level()):
-        raise KernelError(f"there was no memory to read {known} keys with. Free some.")
+        raise KernelError(f"there was no memory to read {told.count} keys with. Free some.")
     return context
 
 

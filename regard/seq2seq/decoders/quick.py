@@ -1,15 +1,16 @@
 """A Transformer's step in few calls: scaled dot products on a CPU, without a gradient.
 
 One token at a time, to call an operation takes longer than to compute it. Here a layer asks for
-queries, keys and values in one product, keeps keys and values side by side as one tensor, and reads
-all heads in one call of C. What it gives is what the layers give by themselves.
+queries, keys and values in one product, and reads all heads in one call of C. Keys and values of
+the target stay where that product left them: what moves with a beam is which of each step's rows
+are its own. What it gives is what the layers give by themselves.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -83,6 +84,9 @@ class Shared:
     norm: nn.LayerNorm | None
     """What comes before the first layer, if the layers normalise before their parts."""
 
+    past: tuple[tuple[Tensor, ...], ...] = ()
+    """For each layer, keys and values of every step's rows."""
+
     places: Tensor = field(default_factory=lambda: torch.empty(0, 0))
 
     def place(self, number: int, size: int) -> Float[Tensor, " size"]:
@@ -141,22 +145,22 @@ def start(layers: list[Layer], last: nn.Module, encoded: Encoded) -> Carried:
     for number, layer in enumerate(packed):
         pairs = functional.linear(encoded.values, *layer.source)
         beside[f"source.{number}"] = pairs[:, None]
-    return Carried(beside=beside, shared=Shared(packed, norms[0] if packed[0].first else None))
+    norm = norms[0] if packed[0].first else None
+    return Carried(beside=beside, shared=Shared(packed, norm, ((),) * len(packed)))
 
 
 def step(vectors: Float[Tensor, "sentence beam size"], state: Carried) -> Stepped:
     """One more token."""
     shared: Shared = state.shared
     sentences, beams, size = vectors.shape
-    done = state.moving["own.0"].shape[2] if state.moving else 0
-    seen = (vectors * size**0.5 + shared.place(done, size)).flatten(0, 1)
+    seen = (vectors * size**0.5 + shared.place(len(shared.past[0]), size)).flatten(0, 1)
     normal = seen if shared.norm is None else native.residual(seen, None, None, shared.norm)
-    lengths, moving, weights = state.beside["lengths"][:, 0].contiguous(), {}, None
+    rows, past, weights = _rows(state, sentences, beams), [], None
+    lengths = state.beside["lengths"][:, 0].contiguous()
     for number, layer in enumerate(shared.layers):
-        name = f"own.{number}"
         made = functional.linear(normal, *layer.inward)
-        moving[name] = own = _longer(state.moving.get(name), made[:, size:], beams)
-        read = native.heads(made, own.flatten(0, 1), None, layer.heads, None)
+        past.append((*shared.past[number], made[:, size:]))
+        read = native.past_heads(made, past[-1], rows.flatten(0, 1), layer.heads)
         seen, normal = layer.after(0, seen, read)
         source = state.beside[f"source.{number}"][:, 0]
         if layer is shared.layers[-1]:
@@ -166,17 +170,15 @@ def step(vectors: Float[Tensor, "sentence beam size"], state: Carried) -> Steppe
         seen, normal = layer.after(1, seen, read)
         seen, normal = layer.after(2, seen, functional.linear(normal, *layer.into).relu_())
     assert weights is not None
-    after, shape = Carried(moving, state.beside, shared=shared), (sentences, beams)
+    after = Carried({"rows": rows}, state.beside, shared=replace(shared, past=tuple(past)))
+    shape = (sentences, beams)
     return Stepped(normal.unflatten(0, shape), after, weights.mean(1).unflatten(0, shape))
 
 
-def _longer(
-    old: Float[Tensor, "sentence beam token pair"] | None,
-    new: Float[Tensor, "row pair"],
-    beams: int,
-) -> Float[Tensor, "sentence beam longer pair"]:
-    added = new.unflatten(0, (-1, beams))[:, :, None]
-    return added.contiguous() if old is None else torch.cat([old, added], 2)
+def _rows(state: Carried, sentences: int, beams: int) -> Int[Tensor, "sentence beam step"]:
+    """Which rows of the steps so far, and of this one, are each beam's."""
+    new = torch.arange(sentences * beams).view(sentences, beams, 1)
+    return torch.cat([state.moving["rows"], new], -1) if state.moving else new
 
 
 def _own(linear: nn.Linear) -> Linear:

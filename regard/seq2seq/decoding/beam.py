@@ -42,6 +42,9 @@ class Beam:
         penalty: By what a log-probability is divided to rank it.
         longest: How many tokens an answer may have, `END` among them.
         stop: Stop as soon as nothing better can come. The answers are the same without it.
+        patience: Stop as soon as so many times `width` hypotheses have ended, too (Kasai 2022). Few
+            sentences have a better one later, and about half of the steps are spared. If None, only
+            as `stop` says.
     """
 
     width: int = 5
@@ -49,6 +52,7 @@ class Beam:
     penalty: Penalty = field(default_factory=Power)
     longest: Longest | int = field(default_factory=Longest)
     stop: bool = True
+    patience: float | None = None
 
     def __post_init__(self) -> None:
         whole("width", self.width, least=1)
@@ -60,6 +64,8 @@ class Beam:
             )
         if not isinstance(self.longest, Longest):
             whole("longest", self.longest, least=1)
+        if self.patience is not None and not self.patience > 0:
+            raise OptionError(f"patience is {self.patience}. Give more than 0, or None.")
 
     def __call__(self, model: Stepper, batch: Batch) -> list[list[Hypothesis]]:
         if self.width > 1:
@@ -87,6 +93,7 @@ class _Race:
         self.totals = torch.full((len(most), width), -math.inf, dtype=torch.float64, device=device)
         self.totals[:, 0] = 0.0
         self.finished = Finished.none(len(most), options.best, device)
+        self.ended = torch.zeros(len(most), dtype=torch.long, device=device)
         self.cut: dict[int, list[Finish]] = {}
         divisors = [options.penalty(length) for length in range(1, max(most, default=0) + 1)]
         self.divisors = torch.tensor(divisors, dtype=torch.float64, device=device)
@@ -124,6 +131,7 @@ class _Race:
         parents, tokens = numbers // words, numbers % words
         ends = tokens == END
         first = totals[:, :width].masked_fill(~ends[:, :width], -math.inf)
+        self.ended[self.live] += (first > -math.inf).sum(-1)
         divisor = float(self.divisors[step])
         self.finished.take(self.live, first, parents[:, :width], divisor, step + 1)
         # Stable, so that the best that have not ended come first in their order. There are enough
@@ -140,11 +148,15 @@ class _Race:
         cut, dead = most == length, best == -math.inf
         for row in cut.nonzero()[:, 0].tolist():
             self._cut_off(row, length)
+        over = cut | dead
+        if self.options.patience is not None:
+            enough = max(self.options.best, self.options.patience * self.options.width)
+            over |= self.ended[self.live] >= enough
         if not self.options.stop:
-            return cut | dead
+            return over
         # A log-probability only falls, and no length divides it by more than this.
         bound = best / self.greatest[most - 1]
-        return cut | dead | (bound <= self.finished.scores[self.live, -1])
+        return over | (bound <= self.finished.scores[self.live, -1])
 
     def _cut_off(self, row: int, length: int) -> None:
         sentence, divisor = int(self.live[row]), float(self.divisors[length - 1])

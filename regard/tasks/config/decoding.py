@@ -12,6 +12,10 @@ class Decoding(Options):
     penalty: AtLeastZero = 1.0
     """Log-probabilities are divided by length to this power; 0: shorter answers win."""
 
+    patience: AtLeastZero = 1.0
+    """A search ends when so many times `beam` answers have ended (Kasai 2022); 0: not before no
+    better one can come."""
+
     longest_factor: Positive = 2.0
     """An answer may have this many times the source's tokens,"""
 

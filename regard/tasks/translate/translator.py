@@ -93,7 +93,8 @@ class Translator:
         """The search that the configuration asks for."""
         given = self.config.decoding
         width = max(best, given.beam if beam is None else beam)
-        return Beam(width, best, Power(given.penalty), self._longest())
+        penalty, patience = Power(given.penalty), given.patience or None
+        return Beam(width, best, penalty, self._longest(), patience=patience)
 
     def sampling(
         self, temperature: float = 1.0, top_p: float = 1.0, count: int = 1, seed: int = 1

@@ -79,6 +79,28 @@ def test_stopping_early_changes_nothing_but_the_work(penalty: Penalty) -> None:
     assert saved > 0
 
 
+@penalties
+def test_patience_ends_with_what_had_ended_by_then(penalty: Penalty) -> None:
+    """With enough of it nothing changes; with little, what is found is among what all find."""
+    saved = 0
+    for seed in range(5):
+        brief, long = Toy(seed, ending=1.0), Toy(seed, ending=1.0)
+        options = {"width": 3, "penalty": penalty, "longest": 7}
+        found = Beam(**options, best=2, patience=1.0)(brief, batch_of(*ITEMS))
+        full = Beam(**options, best=3, stop=False)(long, batch_of(*ITEMS))
+        saved += long.rows - brief.rows
+        assert brief.rows <= long.rows
+        for item, ways, all_ways in zip(ITEMS, found, full, strict=True):
+            plain = oracles.beam(Toy(seed, ending=1.0), item, 3, penalty, 7)
+            assert set(seen(ways)) <= {(tokens, ended) for _, tokens, ended in plain}
+            assert ways[0].score <= all_ways[0].score
+        patient = Beam(**options, best=3, patience=100.0)(long, batch_of(*ITEMS))
+        assert [seen(ways) for ways in patient] == [seen(ways) for ways in full]
+    assert saved > 0
+    with pytest.raises(OptionError, match="patience is 0"):
+        Beam(3, patience=0)
+
+
 @pytest.mark.parametrize("ending", [-3.0, 0.0, 2.0])
 def test_greedy_is_the_plain_one_and_a_beam_of_one(ending: float) -> None:
     for seed in range(4):

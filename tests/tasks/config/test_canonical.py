@@ -22,7 +22,7 @@ from regard.tasks.config.schema import every_path
 FREE = {
     "training.steps", "training.save_every", "training.validate_every", "training.patience",
     "training.keep", "training.threads", "training.device", "decoding", "decoding.beam",
-    "decoding.penalty", "decoding.longest_factor", "decoding.longest_extra",
+    "decoding.penalty", "decoding.patience", "decoding.longest_factor", "decoding.longest_extra",
     "data.train", "data.valid", "data.links",
 }  # fmt: skip
 

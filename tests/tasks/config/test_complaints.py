@@ -73,7 +73,7 @@ SAID = [
     (["data.train=[1]"], "data.train holds 1. Give a list of at most 2 texts."),
     (["data.train=7"], "data.train is 7. Give a list of at most 2 texts."),
     (["decoding=3"], "decoding is 3, but it is a table. Set keys in it: beam, penalty, "
-     "longest_factor or longest_extra."),
+     "patience, longest_factor or longest_extra."),
     # out of range
     (["training.steps=0"], "training.steps is 0. Give a whole number of 1 or more."),
     (["training.patience=-1"], "training.patience is -1. Give a whole number of 0 or more."),
