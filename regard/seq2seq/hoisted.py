@@ -5,10 +5,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
-from torch.nn import functional
 
 from regard.attention.kernels.autocast import off
 from regard.attention.kernels.owed import Owed, collected
+from regard.seq2seq.turned import product
 
 
 class Hoisted:
@@ -25,27 +25,28 @@ class Hoisted:
         if self.learns:
             self.owed = Owed()
             self.weight = collected(linear.weight, self.owed)
+            self.turned = linear.weight.detach().mT.contiguous()
 
     def __call__(self, inputs: Tensor) -> Tensor:
         """One step's product."""
         if not self.learns:
-            return self.linear(inputs)
+            return product(inputs, self.linear)
         inputs = inputs.to(self.weight.dtype)  # under autocast, too
-        product: Tensor = _Product.apply(inputs, self.weight, self.owed)  # type: ignore[no-untyped-call]
-        return product if self.linear.bias is None else product + self.linear.bias
+        made: Tensor = _Product.apply(inputs, self.weight, self.turned, self.owed)  # type: ignore[no-untyped-call]
+        return made if self.linear.bias is None else made + self.linear.bias
 
 
 class _Product(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, inputs: Tensor, weight: Tensor, owed: Owed) -> Tensor:
+    def forward(ctx: Any, inputs: Tensor, weight: Tensor, turned: Tensor, owed: Owed) -> Tensor:
         ctx.save_for_backward(inputs, weight)
         ctx.owed = owed
         with off(inputs.device.type):
-            return functional.linear(inputs, weight)
+            return inputs @ turned
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None, None]:
         inputs, weight = ctx.saved_tensors
         ctx.owed.add(gradient.flatten(0, -2), inputs.flatten(0, -2))
-        return gradient @ weight if ctx.needs_input_grad[0] else None, None, None
+        return gradient @ weight if ctx.needs_input_grad[0] else None, None, None, None

@@ -5,10 +5,10 @@ from typing import Protocol, runtime_checkable
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn import functional
 
 from regard.attention.errors import ShapeError
 from regard.seq2seq.losses import log_softmax, told
+from regard.seq2seq.turned import plain_product
 
 
 @dataclass(slots=True)
@@ -88,5 +88,5 @@ class Readout(nn.Module):
         self, features: Float[Tensor, "*row size"], aside: Aside | None = None
     ) -> Float[Tensor, "*row token"]:
         if type(self.linear) is nn.Linear:
-            return log_softmax(functional.linear(features, self.linear.weight), self.linear.bias)
+            return log_softmax(plain_product(features, self.linear.weight), self.linear.bias)
         return log_softmax(self.linear(features))  # quantised, say

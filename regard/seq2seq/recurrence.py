@@ -15,6 +15,7 @@ from regard.attention.kernels.autocast import off
 from regard.seq2seq.cells import Cell, CellName, State, cell_named, one_step
 from regard.seq2seq.hoisted import Hoisted
 from regard.seq2seq.layers import Layers
+from regard.seq2seq.turned import product
 
 
 class Recurrence(nn.Module):
@@ -44,7 +45,7 @@ class Recurrence(nn.Module):
 
     def project(self, inputs: Float[Tensor, "*batch in"]) -> Float[Tensor, "*batch gates"]:
         """The inputs' part of the gates, for a layer of one direction."""
-        return self.input[0](inputs)
+        return product(inputs, self.input[0])
 
     def whole(
         self, parts: Float[Tensor, "step direction batch gates"], state: State
@@ -90,7 +91,7 @@ class _Whole(torch.autograd.Function):
     ) -> tuple[Tensor, ...]:
         ctx.cell, ctx.states, ctx.saved = cell, [state], []
         ctx.set_materialize_grads(False)
-        learns, turned, outputs = any(ctx.needs_input_grad), weight.mT, []
+        learns, turned, outputs = any(ctx.needs_input_grad), weight.mT.contiguous(), []
         for inputs in parts.unbind(0):
             with off(parts.device.type):
                 gates = torch.bmm(state[0], turned)

@@ -13,6 +13,7 @@ from regard.seq2seq.dropout import Dropout
 from regard.seq2seq.embeddings import embedding as table
 from regard.seq2seq.hoisted import Hoisted
 from regard.seq2seq.seams import Encoded
+from regard.seq2seq.turned import product
 
 
 class Bahdanau(nn.Module):
@@ -80,7 +81,9 @@ class Bahdanau(nn.Module):
         query = states[0][0][:, :, None]
         reading = self.attention.read(query, state.source[0], state=state.traces.get("decoder"))
         context = reading.context[:, :, 0]
-        states = self.stack.steps()(self.stack.project(vectors) + self.context(context), states)
+        states = self.stack.steps()(
+            self.stack.project(vectors) + product(context, self.context), states
+        )
         after = Carried(
             self.stack.named(states), source=state.source, traces={"decoder": reading.state}
         )
@@ -93,4 +96,5 @@ class Bahdanau(nn.Module):
         contexts: Float[Tensor, "*batch source_size"],
         vectors: Float[Tensor, "*batch embedding"],
     ) -> Float[Tensor, "*batch size"]:
-        return self.dropout(torch.tanh(self.out(torch.cat([hidden, contexts, vectors], -1))))
+        seen = torch.cat([hidden, contexts, vectors], -1)
+        return self.dropout(torch.tanh(product(seen, self.out)))

@@ -12,7 +12,6 @@ from typing import Protocol, runtime_checkable
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn import functional
 
 from regard.attention.heads import MultiHead
 from regard.attention.kernels import chosen, native
@@ -22,10 +21,11 @@ from regard.seq2seq.decoders.base import Carried, Stepped
 from regard.seq2seq.embeddings import sinusoids
 from regard.seq2seq.seams import Encoded
 from regard.seq2seq.transformer_parts import Residual
+from regard.seq2seq.turned import turned
 
 Seen = Float[Tensor, "row size"]
-Linear = tuple[Tensor, Tensor | None]
-"""A weight and its bias."""
+Linear = tuple[Tensor, Tensor]
+"""A weight, `(in, out)`, and its bias."""
 
 
 @runtime_checkable
@@ -72,7 +72,7 @@ class Packed:
             found: What it found, before its last linear layer.
         """
         weight, bias = self.lasts[part]
-        normal = native.residual(seen, functional.linear(found, weight), bias, self.norms[part])
+        normal = native.residual(seen, found @ weight, bias, self.norms[part])
         return (seen if self.first else normal), normal
 
 
@@ -125,8 +125,14 @@ def _plain(layer: Layer) -> bool:
         if reader.heads != reader.key_heads:
             return False
     norms = [each.norm for each in (layer.recalled, layer.read, layer.thought)]
-    return all(type(linear) is nn.Linear for linear in linears) and all(
+    return all(_biased(linear) for linear in linears) and all(
         type(norm) is nn.LayerNorm for norm in norms
+    )
+
+
+def _biased(linear: nn.Module) -> bool:
+    return (
+        type(linear) is nn.Linear and linear.bias is not None and not linear.weight.is_inference()
     )
 
 
@@ -143,8 +149,8 @@ def start(layers: list[Layer], last: nn.Module, encoded: Encoded) -> Carried:
     packed = [Packed(layer, norm) for layer, norm in zip(layers, following, strict=True)]
     beside = {"lengths": encoded.lengths[:, None]}
     for number, layer in enumerate(packed):
-        pairs = functional.linear(encoded.values, *layer.source)
-        beside[f"source.{number}"] = pairs[:, None]
+        pairs = _made(encoded.values.flatten(0, 1), layer.source)
+        beside[f"source.{number}"] = pairs.unflatten(0, encoded.values.shape[:2])[:, None]
     norm = norms[0] if packed[0].first else None
     return Carried(beside=beside, shared=Shared(packed, norm, ((),) * len(packed)))
 
@@ -158,17 +164,17 @@ def step(vectors: Float[Tensor, "sentence beam size"], state: Carried) -> Steppe
     rows, past, weights = _rows(state, sentences, beams), [], None
     lengths = state.beside["lengths"][:, 0].contiguous()
     for number, layer in enumerate(shared.layers):
-        made = functional.linear(normal, *layer.inward)
+        made = _made(normal, layer.inward)
         past.append((*shared.past[number], made[:, size:]))
         read = native.past_heads(made, past[-1], rows.flatten(0, 1), layer.heads)
         seen, normal = layer.after(0, seen, read)
         source = state.beside[f"source.{number}"][:, 0]
         if layer is shared.layers[-1]:
             weights = seen.new_empty(len(seen), layer.heads, source.shape[1])
-        asked = functional.linear(normal, *layer.asked)
+        asked = _made(normal, layer.asked)
         read = native.heads(asked, source, lengths, layer.heads, weights)
         seen, normal = layer.after(1, seen, read)
-        seen, normal = layer.after(2, seen, functional.linear(normal, *layer.into).relu_())
+        seen, normal = layer.after(2, seen, _made(normal, layer.into).relu_())
     assert weights is not None
     after = Carried({"rows": rows}, state.beside, shared=replace(shared, past=tuple(past)))
     shape = (sentences, beams)
@@ -181,12 +187,15 @@ def _rows(state: Carried, sentences: int, beams: int) -> Int[Tensor, "sentence b
     return torch.cat([state.moving["rows"], new], -1) if state.moving else new
 
 
+def _made(inputs: Float[Tensor, "row in"], linear: Linear) -> Float[Tensor, "row out"]:
+    return torch.addmm(linear[1], inputs, linear[0])
+
+
 def _own(linear: nn.Linear) -> Linear:
-    return linear.weight, linear.bias
+    return turned(linear.weight), linear.bias
 
 
 def _joined(*linears: nn.Linear) -> Linear:
     """Several linear layers as one."""
-    biases = [linear.bias for linear in linears]
-    bias = None if biases[0] is None else torch.cat(tuple(biases))
-    return torch.cat([linear.weight for linear in linears]), bias
+    weights = [turned(linear.weight) for linear in linears]
+    return torch.cat(weights, 1), torch.cat([linear.bias for linear in linears])

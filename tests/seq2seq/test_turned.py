@@ -1,0 +1,55 @@
+"""Linear layers for few rows: what they say, and that they follow their weights."""
+
+import gc
+
+import pytest
+import torch
+from torch import nn
+
+from regard.seq2seq import turned as module
+from regard.seq2seq.turned import plain_product, product, turned
+
+
+@pytest.mark.parametrize("shape", [(3,), (1, 3), (5, 3), (2, 4, 3), (0, 3)])
+@pytest.mark.parametrize("bias", [False, True])
+def test_it_is_the_layer(shape: tuple[int, ...], bias: bool) -> None:
+    torch.manual_seed(1)
+    linear, inputs = nn.Linear(3, 7, bias=bias), torch.randn(shape)
+    expected = linear(inputs)
+    with torch.no_grad():
+        torch.testing.assert_close(product(inputs, linear), expected)
+        torch.testing.assert_close(
+            plain_product(inputs.double(), linear.weight.double()).float(),
+            inputs @ linear.weight.mT,
+        )
+    assert product(inputs, linear).requires_grad
+
+
+def test_a_weight_that_changed_is_turned_again() -> None:
+    linear, inputs = nn.Linear(3, 7), torch.ones(2, 3)
+    with torch.no_grad():
+        for change in (
+            lambda: linear.weight.mul_(2),
+            lambda: linear.load_state_dict(nn.Linear(3, 7).state_dict()),
+            lambda: setattr(linear.weight, "data", torch.randn(7, 3)),
+            lambda: setattr(linear, "weight", nn.Parameter(torch.randn(7, 3))),
+        ):
+            product(inputs, linear)
+            change()
+            torch.testing.assert_close(product(inputs, linear), linear(inputs))
+
+
+def test_it_is_turned_once_and_forgotten_with_its_weight() -> None:
+    weight = nn.Parameter(torch.randn(4, 5))
+    assert turned(weight) is turned(weight)
+    gc.collect()
+    known = len(module._known)
+    del weight
+    gc.collect()
+    assert len(module._known) == known - 1
+
+
+def test_weights_that_have_no_version_are_used_as_they_are() -> None:
+    with torch.inference_mode():
+        linear = nn.Linear(3, 7)
+        torch.testing.assert_close(product(torch.ones(2, 3), linear), linear(torch.ones(2, 3)))
