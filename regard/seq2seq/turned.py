@@ -27,14 +27,14 @@ def turned(weight: Tensor) -> Tensor:
 
 def product(inputs: Tensor, linear: nn.Module) -> Tensor:
     """What a linear layer makes of inputs, or what has taken its place (quantised, say)."""
-    if type(linear) is not nn.Linear or not _turns(inputs, linear.weight):
-        made: Tensor = linear(inputs)
-        return made
-    return plain_product(inputs, linear.weight, linear.bias)
+    if type(linear) is nn.Linear:
+        return plain_product(inputs, linear.weight, linear.bias)
+    made: Tensor = linear(inputs)
+    return made
 
 
 def plain_product(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """The same of a weight, without a gradient if it can be turned."""
+    """The same of a weight and a bias; the weight is turned where nothing is learned."""
     if not _turns(inputs, weight):
         return functional.linear(inputs, weight, bias)
     rows, weight = inputs.reshape(-1, inputs.shape[-1]), turned(weight)

@@ -1,7 +1,6 @@
 """The C kernels, if the installation could build them."""
 
 import ctypes
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -47,7 +46,7 @@ def exponentials(vectors: Tensor, width: int) -> tuple[Tensor, float]:
     found = vectors.new_empty(*vectors.shape[:-1], width)
     rows = vectors.numel() // max(1, size)
     running = threads(vectors.numel())
-    largest = _library().regard_exponentials(
+    largest = built().regard_exponentials(
         vectors.data_ptr(), found.data_ptr(), rows, size, width, running, level()
     )
     return found, float(largest)
@@ -61,7 +60,7 @@ def additive_scores(
     Queries are `(items, rows, width)`, a block of the rows of a contiguous tensor.
     """
     items, rows, width = queries.shape
-    _library().regard_additive_scores(
+    built().regard_additive_scores(
         queries.data_ptr(), keys.data_ptr(), v.data_ptr(), which.data_ptr(), scores.data_ptr(),
         items, rows, keys.shape[-2], width, queries.stride(0),
         int(paired), threads(scores.numel() * width), level(),
@@ -77,7 +76,7 @@ def additive_backward(
     The latter two are added to, unless they are fresh: then they hold nothing yet.
     """
     items, rows, width = queries.shape
-    failed = _library().regard_additive_backward(
+    failed = built().regard_additive_backward(
         queries.data_ptr(), keys.data_ptr(), v.data_ptr(), which.data_ptr(), sent.data_ptr(),
         *(each.data_ptr() for each in sums),
         items, rows, keys.shape[-2], width, queries.stride(0),
@@ -106,7 +105,7 @@ def step(
     context: Tensor, work: int,
 ) -> bool:  # fmt: skip
     """Fill weights and context; False if additive scores, those with v, would leave their range."""
-    result = _library().regard_step(
+    result = built().regard_step(
         ctypes.addressof(memory), queries.data_ptr(), None if v is None else v.data_ptr(), scale,
         weights.data_ptr(), context.data_ptr(),
         threads(work), level(),
@@ -121,7 +120,7 @@ def step_back(
     """Fill what a context's gradient sends to the scores and to the queries of dot products."""
     _answered(
         memory,
-        _library().regard_step_back(
+        built().regard_step_back(
             ctypes.addressof(memory), sent.data_ptr(), weights.data_ptr(), scale,
             to_scores.data_ptr(), to_queries.data_ptr(), threads(work), level(),
         ),
@@ -136,75 +135,12 @@ def _answered(memory: StepMemory, result: int) -> bool:
     return result == DONE
 
 
-class _Heads(ctypes.Structure):
-    """What heads.c is told, in the same order."""
-
-    _fields_ = (
-        *((name, POINTER) for name in ("q", "pairs", "lengths", "past", "rows")),
-        *((name, POINTER) for name in ("context", "weights")),
-        *((name, WHOLE) for name in ("items", "share", "heads", "size", "count", "stride")),
-        ("apart", WHOLE),
-        ("scale", REAL),
-    )
-
-
-def heads(
-    queries: Tensor, pairs: Tensor, lengths: Tensor | None, count: int, weights: Tensor | None
-) -> Tensor:
-    """What each query reads by scaled dot products, in each of so many heads, side by side.
-
-    Args:
-        queries: `(items, …)`, of which the first numbers count, as many as a key has.
-        pairs: `(memories, pair, 2 · size)`, contiguous: keys before values.
-        lengths: How many of its pairs each memory shows; all if None.
-        count: How many heads there are.
-        weights: `(items, heads, pair)` to be filled, if somebody asks for them.
-    """
-    memories, known, both = pairs.shape
-    told = _Heads(
-        pairs=pairs.data_ptr(), lengths=None if lengths is None else lengths.data_ptr(),
-        weights=None if weights is None else weights.data_ptr(),
-        share=len(queries) // memories, heads=count, size=both // 2 // count, count=known,
-    )  # fmt: skip
-    return _headed(told, queries)
-
-
-def past_heads(queries: Tensor, past: Sequence[Tensor], rows: Tensor, count: int) -> Tensor:
-    """The same, of pairs that lie where they were made.
-
-    Args:
-        queries: As above.
-        past: For each step the pairs of its rows, `(row, 2 · size)`, all in the same stride.
-        rows: `(items, step)`: which of a step's rows is an item's own.
-        count: How many heads there are.
-    """
-    pointers = (POINTER * len(past))(*(each.data_ptr() for each in past))
-    rows = rows.contiguous()
-    told = _Heads(
-        past=ctypes.addressof(pointers), rows=rows.data_ptr(), heads=count, share=1,
-        size=past[0].shape[-1] // 2 // count, count=len(past), apart=past[0].stride(0),
-    )  # fmt: skip
-    return _headed(told, queries)
-
-
-def _headed(told: _Heads, queries: Tensor) -> Tensor:
-    """The context, by all that is told of pairs."""
-    items, wide = len(queries), told.heads * told.size
-    context = queries.new_empty(items, wide)
-    told.q, told.stride, told.items = queries.data_ptr(), queries.stride(0), items
-    told.context, told.scale = context.data_ptr(), told.size**-0.5
-    running = threads(items * told.count * 2 * wide)
-    if _library().regard_heads(ctypes.addressof(told), running, level()):
-        raise KernelError(f"there was no memory to read {told.count} keys with. Free some.")
-    return context
-
-
 def squared_distances(queries: Tensor, keys: Tensor, which: Tensor) -> Tensor:
     """‖q − k‖² of `(item, query, size)` and `(memory, key, size)`; item n has memory `which[n]`."""
     queries, keys = queries.contiguous(), keys.contiguous()
     (items, rows, size), count = queries.shape, keys.shape[-2]
     found = queries.new_empty(items, rows, count)
-    if _library().regard_distances(
+    if built().regard_distances(
         queries.data_ptr(), keys.data_ptr(), which.data_ptr(), found.data_ptr(),
         items, rows, count, size, threads(found.numel() * size), level(),
     ):  # fmt: skip
@@ -250,7 +186,7 @@ def whole(
         items, rows, count, size, wide, how.factor, how.floor, how.kind,
     )  # fmt: skip
     running = threads(items * rows * count * (size + wide))
-    if _library().regard_whole(ctypes.addressof(told), running, level()):
+    if built().regard_whole(ctypes.addressof(told), running, level()):
         raise KernelError(f"there was no memory to read {count} keys with. Free some.")
     return context
 
@@ -279,7 +215,7 @@ def own_spread(weights: Tensor, queries: Tensor, places: Tensor, rows: int) -> T
 def _own(what: int, left: Tensor, right: Tensor, places: Tensor, found: Tensor) -> None:
     left, right, places = left.contiguous(), right.contiguous(), places.contiguous()
     (count, width), size = places.shape, right.shape[-1]
-    _library().regard_own(
+    built().regard_own(
         what, left.data_ptr(), right.data_ptr(), places.data_ptr(), found.data_ptr(),
         count, width, size, threads(places.numel() * size), level(),
     )  # fmt: skip
@@ -291,7 +227,7 @@ def dropped(inputs: Tensor, rate: float, seed: int) -> Tensor:
     outputs = torch.empty_like(inputs)
     keep = min(round((1 - rate) * 2**32), 2**32 - 1)
     count = inputs.numel()
-    _library().regard_dropped(
+    built().regard_dropped(
         inputs.data_ptr(), outputs.data_ptr(), count, seed, keep, 1 / (1 - rate),
         threads(count), level(),
     )  # fmt: skip
@@ -301,7 +237,7 @@ def dropped(inputs: Tensor, rate: float, seed: int) -> Tensor:
 def log_softmax(scores: Tensor, bias: Tensor | None) -> None:
     """Turn scores, `(row, token)`, contiguous, into log-probabilities, in place."""
     rows, count = scores.shape
-    _library().regard_tokens(
+    built().regard_tokens(
         scores.data_ptr(), None if bias is None else bias.data_ptr(), None, 0.0, None, None,
         count, rows, threads(scores.numel()), level(),
     )  # fmt: skip
@@ -312,7 +248,7 @@ def told(scores: Tensor, bias: Tensor, targets: Tensor, smoothing: float) -> tup
     rows, count = scores.shape
     chosen, losses = scores.new_empty(rows), scores.new_empty(rows)
     targets = targets.contiguous()
-    _library().regard_tokens(
+    built().regard_tokens(
         scores.data_ptr(), bias.data_ptr(), targets.data_ptr(), smoothing,
         chosen.data_ptr(), losses.data_ptr(), count, rows, threads(scores.numel()), level(),
     )  # fmt: skip
@@ -323,7 +259,7 @@ def residual(seen: Tensor, found: Tensor | None, bias: Tensor | None, norm: nn.L
     """Add found and bias to rows of seen, in place; what the norm makes of them."""
     rows, size = seen.shape
     normal = torch.empty_like(seen)
-    _library().regard_residual(
+    built().regard_residual(
         seen.data_ptr(), *(None if each is None else each.data_ptr() for each in (found, bias)),
         norm.weight.data_ptr(), norm.bias.data_ptr(), norm.eps, normal.data_ptr(), rows, size,
         threads(seen.numel()), level(),
@@ -351,7 +287,7 @@ def gru(inputs: Tensor, gates: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor, 
     fresh, after = torch.empty_like(hidden), torch.empty_like(hidden)
     given = (inputs, gates, hidden, both, fresh, after)
     told = _Gru(*(each.data_ptr() for each in given), rows=hidden.numel() // size, size=size)
-    _library().regard_gru(ctypes.addressof(told), threads(inputs.numel()), level())
+    built().regard_gru(ctypes.addressof(told), threads(inputs.numel()), level())
     return after, both, fresh
 
 
@@ -367,7 +303,7 @@ def gru_back(
         sent.data_ptr(), to_inputs.data_ptr(), to_gates.data_ptr(), to_hidden.data_ptr(),
         hidden.numel() // size, size,
     )  # fmt: skip
-    _library().regard_gru(ctypes.addressof(told), threads(gates.numel()), level())
+    built().regard_gru(ctypes.addressof(told), threads(gates.numel()), level())
     return to_inputs, to_gates, to_hidden
 
 
@@ -375,7 +311,7 @@ def rounded(rows: Tensor) -> tuple[Tensor, Tensor]:
     """Rows of contiguous floats as int8, and what one of each row's levels is worth."""
     count, size = rows.shape
     levels, scales = rows.new_empty(count, size, dtype=torch.int8), rows.new_empty(count)
-    _library().regard_rounded(
+    built().regard_rounded(
         rows.data_ptr(), levels.data_ptr(), scales.data_ptr(), count, size,
         threads(rows.numel()), level(),
     )  # fmt: skip
@@ -388,7 +324,7 @@ def unrounded(products: Tensor, scales: Tensor, each: Tensor, bias: Tensor | Non
     The products are overwritten.
     """
     rows, count = products.shape
-    _library().regard_unrounded(
+    built().regard_unrounded(
         products.data_ptr(), scales.data_ptr(), each.data_ptr(),
         None if bias is None else bias.data_ptr(), rows, count,
         threads(products.numel()), level(),
@@ -398,7 +334,7 @@ def unrounded(products: Tensor, scales: Tensor, each: Tensor, bias: Tensor | Non
 
 def flush(on: bool) -> bool:
     """Have numbers too small to be normal taken as zero, or not, by all threads; how it was."""
-    return bool(_library().regard_flush(int(on), torch.get_num_threads()))
+    return bool(built().regard_flush(int(on), torch.get_num_threads()))
 
 
 def threads(work: int) -> int:
@@ -406,7 +342,8 @@ def threads(work: int) -> int:
     return 1 if work < 2 * WORK else min(torch.get_num_threads(), work // WORK)
 
 
-def _library() -> ctypes.CDLL:
+def built() -> ctypes.CDLL:
+    """The compiled kernels, for whoever has made sure that there are any."""
     found = library()
     assert found is not None, "asked for the C kernels, which were not built"
     return found

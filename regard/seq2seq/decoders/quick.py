@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.attention.heads import MultiHead
-from regard.attention.kernels import chosen, native
+from regard.attention.kernels import chosen, native, native_heads
 from regard.attention.scores import ScaledDot
 from regard.attention.selection import Softmax
 from regard.seq2seq.decoders.base import Carried, Stepped
@@ -166,13 +166,13 @@ def step(vectors: Float[Tensor, "sentence beam size"], state: Carried) -> Steppe
     for number, layer in enumerate(shared.layers):
         made = _made(normal, layer.inward)
         past.append((*shared.past[number], made[:, size:]))
-        read = native.past_heads(made, past[-1], rows.flatten(0, 1), layer.heads)
+        read = native_heads.past_heads(made, past[-1], rows.flatten(0, 1), layer.heads)
         seen, normal = layer.after(0, seen, read)
         source = state.beside[f"source.{number}"][:, 0]
         if layer is shared.layers[-1]:
             weights = seen.new_empty(len(seen), layer.heads, source.shape[1])
         asked = _made(normal, layer.asked)
-        read = native.heads(asked, source, lengths, layer.heads, weights)
+        read = native_heads.heads(asked, source, lengths, layer.heads, weights)
         seen, normal = layer.after(1, seen, read)
         seen, normal = layer.after(2, seen, _made(normal, layer.into).relu_())
     assert weights is not None

@@ -43,8 +43,7 @@ class Beam:
         longest: How many tokens an answer may have, `END` among them.
         stop: Stop as soon as nothing better can come. The answers are the same without it.
         patience: Stop as soon as so many times `width` hypotheses have ended, too (Kasai 2022). Few
-            sentences have a better one later, and about half of the steps are spared. If None, only
-            as `stop` says.
+            sentences have a better one later. If None, only as `stop` says.
     """
 
     width: int = 5
