@@ -32,7 +32,7 @@ def _results(module, inputs: list[Tensor], kernel: kernels.Kernel, **options) ->
     return [reading.context.detach(), reading.weights.detach(), *gradients]
 
 
-def agree(module, inputs: list[Tensor], **options) -> None:
+def assert_agrees(module, inputs: list[Tensor], **options) -> None:
     """With the reference in float64, gradients of everything included."""
     found = _results(module, inputs, kernels.Additive(), **options)
     double = {name: t.double() if torch.is_tensor(t) and t.is_floating_point() else t

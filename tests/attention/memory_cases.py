@@ -79,10 +79,10 @@ every_score = pytest.mark.parametrize("score", SCORES, ids=str)
 def read_alike(queries: Tensor, found: Memory, expected: Memory) -> None:
     """Both memories answer these queries alike."""
     assert len(found) == len(expected)
-    agree(found.read(queries), expected.read(queries))
+    assert_agrees(found.read(queries), expected.read(queries))
 
 
-def agree(found: Reading, expected: Reading) -> None:
+def assert_agrees(found: Reading, expected: Reading) -> None:
     """Both readings read the same, with the same weights."""
     torch.testing.assert_close(found.context, expected.context, equal_nan=True, **EXACT)
     torch.testing.assert_close(found.weights, expected.weights, equal_nan=True, **EXACT)

@@ -15,7 +15,7 @@ from tests.attention.additive_cases import (
     QUERIES,
     SIZE,
     VALUE_SIZE,
-    agree,
+    assert_agrees,
     draw_inputs,
     make_attention,
 )
@@ -39,20 +39,20 @@ def engine(request, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.usefixtures("engine")
 def test_every_engine_under_masks(mask: str) -> None:
-    agree(make_attention(), draw_inputs(), mask=MASKS[mask])
+    assert_agrees(make_attention(), draw_inputs(), mask=MASKS[mask])
 
 
 @pytest.mark.parametrize("hidden", [1, 16, 32, 33, 96])
 @pytest.mark.usefixtures("engine")
 def test_hidden_sizes_that_are_no_whole_lanes(hidden: int) -> None:
-    agree(make_attention(hidden=hidden), draw_inputs())
+    assert_agrees(make_attention(hidden=hidden), draw_inputs())
 
 
 @pytest.mark.parametrize("scale", [1.0, 4.0, 8.0, 100.0])
 @pytest.mark.usefixtures("engine")
 def test_every_range(scale: float) -> None:
     """Where e^2x would leave float32, a real tanh takes over."""
-    agree(make_attention(), draw_inputs(scale))
+    assert_agrees(make_attention(), draw_inputs(scale))
 
 
 def test_the_range_chooses_the_engine() -> None:
@@ -74,7 +74,9 @@ def test_the_range_chooses_the_engine() -> None:
 def test_in_blocks_of_rows(mask: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Few weights at a time, none kept for the way back."""
     monkeypatch.setattr(additive, "BLOCK", 2 * BATCH * KEYS)
-    agree(make_attention(selection.Softmax(temperature=0.7)), draw_inputs(), mask=MASKS[mask])
+    assert_agrees(
+        make_attention(selection.Softmax(temperature=0.7)), draw_inputs(), mask=MASKS[mask]
+    )
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 4, 6, 7, 15])
@@ -82,13 +84,15 @@ def test_in_blocks_of_rows(mask: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_tails_of_every_length(rows: int, keys: int) -> None:
     queries, _, _ = draw_inputs()
     more = torch.cat([queries, queries.flip(1), queries], 1)
-    agree(make_attention(), [more[:, :rows], *(tensor[:, :keys] for tensor in draw_inputs()[1:])])
+    assert_agrees(
+        make_attention(), [more[:, :rows], *(tensor[:, :keys] for tensor in draw_inputs()[1:])]
+    )
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 5])
 def test_any_number_of_threads(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "threads", lambda work: threads)
-    agree(make_attention(), draw_inputs(), mask=MASKS["both"])
+    assert_agrees(make_attention(), draw_inputs(), mask=MASKS["both"])
 
 
 @pytest.mark.parametrize(
@@ -97,7 +101,7 @@ def test_any_number_of_threads(threads: int, monkeypatch: pytest.MonkeyPatch) ->
     ids=["sparsemax", "top-k", "local-p"],
 )
 def test_any_selection_gets_its_scores(select) -> None:
-    agree(make_attention(select), draw_inputs(), mask=MASKS["lengths"])
+    assert_agrees(make_attention(select), draw_inputs(), mask=MASKS["lengths"])
 
 
 def test_dropout_thins_the_context_and_not_the_weights() -> None:
@@ -112,7 +116,7 @@ def test_dropout_thins_the_context_and_not_the_weights() -> None:
 
 def test_a_bias_and_its_gradient() -> None:
     bias = torch.randn(1, QUERIES, KEYS)
-    agree(make_attention(), draw_inputs(), bias=bias, mask=MASKS["lengths"])
+    assert_agrees(make_attention(), draw_inputs(), bias=bias, mask=MASKS["lengths"])
     learned = bias.clone().requires_grad_()
     with kernels.using(kernels.Additive()):
         make_attention()(*draw_inputs(), bias=learned).context.square().sum().backward()
@@ -127,7 +131,7 @@ def test_heads_and_groups(key_heads: int) -> None:
     torch.manual_seed(5)
     make = lambda: Attention(scores.Additive(3, 3, 13))
     multi = MultiHead(make, 4, SIZE, SIZE, 3, key_heads, value_size=VALUE_SIZE)
-    agree(multi, draw_inputs(), mask=MASKS["lengths"])
+    assert_agrees(multi, draw_inputs(), mask=MASKS["lengths"])
 
 
 def test_beams_share_a_memory_and_what_it_keeps() -> None:

@@ -19,7 +19,7 @@ from tests.attention.memory_cases import (
     QUERIES,
     Content,
     Kind,
-    agree,
+    assert_agrees,
     every_kind,
     every_score,
     read_alike,
@@ -223,7 +223,7 @@ def test_a_write_that_is_refused_leaves_the_memory_as_it_was() -> None:
     for change in (lambda: memory.write(*content.part([0])), lambda: memory.erase([0])):
         with pytest.raises(MaskError, match="Blocks"):
             change()
-    agree(memory.read(content.queries), before)
+    assert_agrees(memory.read(content.queries), before)
 
 
 def test_a_memory_is_written_to_for_as_long_as_one_likes() -> None:
@@ -235,7 +235,7 @@ def test_a_memory_is_written_to_for_as_long_as_one_likes() -> None:
     memory.write(*pair.pairs)
     keys, values = (torch.cat(both, -2) for both in zip(content.pairs, pair.pairs, strict=True))
     seen = torch.tensor([[True, False, True], [True, True, True]])[:, None, :]
-    agree(memory.read(content.queries), attend(content.queries, keys, values, mask=seen))
+    assert_agrees(memory.read(content.queries), attend(content.queries, keys, values, mask=seen))
 
 
 @every_kind
@@ -246,7 +246,7 @@ def test_a_memory_from_which_all_is_erased_says_nothing(kind: Kind) -> None:
     assert len(memory) == 0
     assert reading.weights.shape[-1] == 0
     empty = owner.prepare(*content.part(slice(0, 0)))
-    agree(reading, empty.read(content.queries))
+    assert_agrees(reading, empty.read(content.queries))
 
 
 @every_kind

@@ -16,7 +16,7 @@ from tests.attention.memory_cases import (
     HEADS,
     KEYS,
     Kind,
-    agree,
+    assert_agrees,
     every_kind,
     every_score,
     read_alike,
@@ -60,7 +60,7 @@ def test_one_memory_serves_all_beams(kind: Kind, score: Mechanism, mask: str) ->
     own = owner.prepare(*(t.expand(-1, WIDTH, -1, -1).clone() for t in content.pairs))
     shared = owner.prepare(*content.pairs)
     hidden = SHARED_MASKS[mask]()
-    agree(shared.read(queries, mask=hidden), own.read(queries, mask=hidden))
+    assert_agrees(shared.read(queries, mask=hidden), own.read(queries, mask=hidden))
 
 
 @pytest.mark.parametrize("select", SELECTIONS, ids=str)
@@ -68,7 +68,9 @@ def test_one_memory_serves_all_beams_of_a_selection(select: Mechanism) -> None:
     owner, content = ALONE.owner(SCALED, select), ALONE.content(BATCH, 1)
     queries = ALONE.content(BATCH, WIDTH).queries[..., :1, :]
     expanded = [t.expand(-1, WIDTH, -1, -1).clone() for t in content.pairs]
-    agree(owner.prepare(*content.pairs).read(queries), owner.prepare(*expanded).read(queries))
+    assert_agrees(
+        owner.prepare(*content.pairs).read(queries), owner.prepare(*expanded).read(queries)
+    )
 
 
 @every_score
@@ -77,7 +79,7 @@ def test_one_memory_serves_all_beams_of_a_fused_kernel(score: Mechanism) -> None
     queries = ALONE.content(BATCH, WIDTH).queries
     expanded = [t.expand(-1, WIDTH, -1, -1).clone() for t in content.pairs]
     with kernels.using(kernels.Sdpa(), kernels.Reference()), torch.no_grad():
-        agree(owner(queries, *content.pairs), owner(queries, *expanded))
+        assert_agrees(owner(queries, *content.pairs), owner(queries, *expanded))
 
 
 @every_kind

@@ -38,7 +38,7 @@ def read(kernel: kernels.Kernel, *given: Tensor, **more) -> Tensor:
         return attend(*given, **more).context
 
 
-def agree(*given: Tensor, **more) -> None:
+def assert_agrees(*given: Tensor, **more) -> None:
     """At most twice as wrong as plain code in the same precision."""
     truth = read(REFERENCE, *(each.double() for each in given), **more)
     plain, found = (read(kernel, *given, **more) - truth for kernel in (REFERENCE, WHOLE))
@@ -49,22 +49,22 @@ def agree(*given: Tensor, **more) -> None:
 @pytest.mark.parametrize("keys", [1, 15, 64, 65, 131])
 @pytest.mark.parametrize("rows", [1, 5, 49])
 def test_it_is_the_reference(score: scores.Score, rows: int, keys: int) -> None:
-    agree(*drawn((2, 3, rows, 7), (2, 3, keys, 7), (2, 3, keys, 11)), score=score)
+    assert_agrees(*drawn((2, 3, rows, 7), (2, 3, keys, 7), (2, 3, keys, 11)), score=score)
 
 
 @family
 def test_without_a_batch(score: scores.Score) -> None:
-    agree(*drawn((13, 7), (19, 7), (19, 5)), score=score)
+    assert_agrees(*drawn((13, 7), (19, 7), (19, 5)), score=score)
 
 
 @family
 def test_vectors_that_fill_tiles(score: scores.Score) -> None:
-    agree(*drawn((2, 53, 64), (2, 128, 64), (2, 128, 67)), score=score)
+    assert_agrees(*drawn((2, 53, 64), (2, 128, 64), (2, 128, 67)), score=score)
 
 
 @family
 def test_items_may_share_their_keys(score: scores.Score) -> None:
-    agree(*drawn((2, 3, 13, 8), (2, 1, 19, 8), (1, 3, 19, 5)), score=score)
+    assert_agrees(*drawn((2, 3, 13, 8), (2, 1, 19, 8), (1, 3, 19, 5)), score=score)
 
 
 @family
@@ -81,19 +81,19 @@ def test_any_number_of_threads(
 def test_a_temperature_and_heads_that_lie_apart() -> None:
     q, k, v = drawn((2, 13, 3, 8), (2, 19, 3, 8), (2, 19, 3, 5))
     apart = [each.transpose(1, 2) for each in (q, k, v)]
-    agree(*apart, select=selection.Softmax(temperature=0.5))
+    assert_agrees(*apart, select=selection.Softmax(temperature=0.5))
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e2, 1e4])
 def test_scores_of_any_size(size: float) -> None:
     q, k, v = drawn((1, 13, 8), (1, 19, 8), (1, 19, 5))
-    agree(q * size, k, v, score=scores.Dot())
+    assert_agrees(q * size, k, v, score=scores.Dot())
 
 
 def test_close_pairs_far_from_the_origin_keep_their_digits() -> None:
     centre, q, k, v = drawn((1, 1, 16), (1, 5, 16), (1, 9, 16), (1, 9, 3))
     q, k = 1000 * centre + 1e-2 * q, 1000 * centre + 1e-2 * k
-    agree(q, k, v, score=scores.Gaussian(1e-2))
+    assert_agrees(q, k, v, score=scores.Gaussian(1e-2))
 
 
 def test_what_is_far_has_no_weight() -> None:

@@ -63,7 +63,7 @@ def results(module: nn.Module, case: Case, kernel: kernels.Kernel, **more) -> li
     return [context.detach(), weights.detach(), *gradients]
 
 
-def agree(module: nn.Module, case: Case, **more) -> None:
+def assert_agrees(module: nn.Module, case: Case, **more) -> None:
     found, expected = (
         results(module, case, kernel, **more)
         for kernel in (kernels.Windowed(), kernels.Reference())
@@ -90,7 +90,7 @@ def plain_case(*batch: int, queries: int = 5, keys: int = 11, size: int = SIZE) 
 @given(plan=plans(fewest_keys=1))
 def test_it_agrees_with_the_reference(score: Mechanism, select: str, way: str, plan) -> None:
     with WAYS[way]():
-        agree(attention(score, select), plan.case())
+        assert_agrees(attention(score, select), plan.case())
 
 
 @family
@@ -114,8 +114,8 @@ def test_a_bias_learns_with_it(score: Mechanism, select: str, way: str) -> None:
 def test_windows_of_any_width_at_the_ends(reach: int, queries: int, way: str) -> None:
     case = plain_case(2, queries=queries, keys=37)
     with WAYS[way]():
-        agree(Attention(select=selection.LocalMonotonic(reach)), case)
-        agree(Attention(select=selection.LocalPredictive(SIZE, reach)).double(), case)
+        assert_agrees(Attention(select=selection.LocalMonotonic(reach)), case)
+        assert_agrees(Attention(select=selection.LocalPredictive(SIZE, reach)).double(), case)
 
 
 @settings(some, max_examples=40)
@@ -174,8 +174,8 @@ def test_an_axis_of_one_serves_all(select: str, way: str, shared: str) -> None:
     case.values = case.values[:, :1] if shared == "memory" else case.values
     case.mask = masks.Lengths(torch.tensor([[11, 7], [5, 0], [1, 2]]))
     with WAYS[way]():
-        agree(attention(SCORES[5], select), case)
-        agree(attention(SCORES[1], select), case)
+        assert_agrees(attention(SCORES[5], select), case)
+        assert_agrees(attention(SCORES[1], select), case)
 
 
 def test_what_is_shared_or_transposed_is_not_copied() -> None:
@@ -204,7 +204,9 @@ def test_heads(select: str, way: str, key_heads: int, mask) -> None:
     }
     torch.manual_seed(1)
     with WAYS[way]():
-        agree(MultiHead(local[select], 4, SIZE, SIZE, 2, key_heads, value_size=3).double(), case)
+        assert_agrees(
+            MultiHead(local[select], 4, SIZE, SIZE, 2, key_heads, value_size=3).double(), case
+        )
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -14,7 +14,7 @@ from tests.attention.additive_cases import (
     QUERIES,
     SIZE,
     VALUE_SIZE,
-    agree,
+    assert_agrees,
     at_most_twice_as_wrong,
     draw_inputs,
     make_attention,
@@ -44,23 +44,23 @@ def held(request, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.mark.usefixtures("held")
 def test_under_masks(mask: str) -> None:
     attention = make_attention(selection.Softmax(temperature=0.7), HIDDEN)
-    agree(attention, draw_inputs(), mask=MASKS[mask])
+    assert_agrees(attention, draw_inputs(), mask=MASKS[mask])
 
 
 @pytest.mark.parametrize("hidden", [1, 16, 33])
 def test_hidden_sizes_that_are_no_whole_tiles(hidden: int) -> None:
-    agree(make_attention(hidden=hidden), draw_inputs())
+    assert_agrees(make_attention(hidden=hidden), draw_inputs())
 
 
 @pytest.mark.parametrize("scale", [8.0, 100.0])
 def test_every_range(scale: float) -> None:
-    agree(make_attention(hidden=HIDDEN), draw_inputs(scale))
+    assert_agrees(make_attention(hidden=HIDDEN), draw_inputs(scale))
 
 
 @pytest.mark.parametrize(("rows", "keys"), [(1, 1), (1, 37), (17, 3), (33, 16)])
 def test_lengths_that_are_no_whole_tiles(rows: int, keys: int) -> None:
     sizes = (rows, SIZE), (keys, SIZE), (keys, VALUE_SIZE)
-    agree(make_attention(hidden=5), [torch.randn(2, *size) for size in sizes])
+    assert_agrees(make_attention(hidden=5), [torch.randn(2, *size) for size in sizes])
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_heads_that_share_keys() -> None:
     torch.manual_seed(5)
     make = lambda: Attention(scores.Additive(3, 3, 13))
     multi = MultiHead(make, 4, SIZE, SIZE, 3, 2, value_size=VALUE_SIZE)
-    agree(multi, draw_inputs(), mask=MASKS["lengths"])
+    assert_agrees(multi, draw_inputs(), mask=MASKS["lengths"])
 
 
 @pytest.mark.usefixtures("held")
@@ -108,11 +108,15 @@ def test_beams_that_share_a_memory() -> None:
 def test_any_batch_axes(axes: tuple[int, ...]) -> None:
     torch.manual_seed(13)
     sizes = (QUERIES, SIZE), (KEYS, SIZE), (KEYS, VALUE_SIZE)
-    agree(make_attention(hidden=7), [torch.randn(*axes, *s) for s in sizes], mask=masks.Causal())
+    assert_agrees(
+        make_attention(hidden=7), [torch.randn(*axes, *s) for s in sizes], mask=masks.Causal()
+    )
 
 
 def test_another_selection_gets_its_scores() -> None:
-    agree(make_attention(selection.Sparsemax(), HIDDEN), draw_inputs(), mask=MASKS["lengths"])
+    assert_agrees(
+        make_attention(selection.Sparsemax(), HIDDEN), draw_inputs(), mask=MASKS["lengths"]
+    )
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
@@ -183,7 +187,7 @@ def test_values_too_wide_for_registers_are_summed_outside(monkeypatch: pytest.Mo
     monkeypatch.setattr(additive, "BLOCK", 4 * BATCH * KEYS)
     monkeypatch.setattr(gpu.library(), "WIDEST", VALUE_SIZE - 1)
     monkeypatch.setattr(additive_engines.Tiles, "read", None)
-    agree(make_attention(hidden=HIDDEN), draw_inputs(), mask=MASKS["both"])
+    assert_agrees(make_attention(hidden=HIDDEN), draw_inputs(), mask=MASKS["both"])
 
 
 def test_a_fused_read_holds_no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
