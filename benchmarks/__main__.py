@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import report, results, suite
+from benchmarks.measure import FailedError
 from benchmarks.settings import Settings
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -27,8 +28,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     data = Path(options.data) if options.data else None
     settings = Settings(options.quick, options.threads, not options.no_peers, data)
     for name in options.names or suite.NAMES:
-        if name != "report":
-            ran(name, settings, folder)
+        try:
+            if name != "report":
+                ran(name, settings, folder)
+        except FailedError as error:
+            print(f"{name}: {error}", file=sys.stderr)
+            return 2
     if not options.names or "report" in options.names:
         docs = DOCS if folder == results.RESULTS else folder
         print(f"wrote {shown(report.write(results.read(folder), docs))}")

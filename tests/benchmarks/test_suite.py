@@ -219,6 +219,12 @@ def test_a_race_in_other_processes(monkeypatch: pytest.MonkeyPatch) -> None:
         assert workers.of(contestants[0]) is not worker  # the next one gets a new process
 
 
+@pytest.mark.parametrize("name", ["answering", "translating", "bleu", "alignment"])
+def test_what_needs_data_says_so_in_one_line(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main([name]) == 2
+    assert capsys.readouterr().err.splitlines()[-1].endswith("--data FOLDER")
+
+
 def test_a_quick_run_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--quick", "--no-peers", "--threads", "1", "--out", str(tmp_path)]
     assert command.main(["distances", "report", *options]) == 0
