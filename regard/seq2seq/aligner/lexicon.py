@@ -12,12 +12,18 @@ NULL = 0
 CHUNK = 1 << 22
 """About so many scores at a time."""
 
+OWN = 0.3
+"""How long a word's own vector is at first, beside 1 for what its spelling says."""
+
 ALIKE = 5.0
 """By how much words that are spelt the same are likelier to begin with, as a logarithm."""
 
 
 class Side(nn.Module):
     """The words of one language.
+
+    A word is what its spelling says of it, which it shares with words that are spelt like it, and
+    what is known of it alone. So of a rare word much is known from the others of its stem.
 
     Args:
         frequencies: How often each is seen, by its id.
@@ -34,19 +40,27 @@ class Side(nn.Module):
         super().__init__()
         share = frequencies.double().clamp(min=0.5)
         share /= share.sum()
-        self.vectors = nn.Parameter(torch.randn(len(spelt), size) * size**-0.5)
+        self.vectors = nn.Parameter(OWN * torch.randn(len(spelt), size) * size**-0.5)
+        self.letters = nn.Parameter(torch.randn(spelt.shape[1], size) * size**-0.5)
         self.bias = nn.Parameter(share.log().float())
         self.register_buffer("share", share.float())
         # It follows from the words, so a checkpoint need not hold it.
         self.register_buffer("spelt", spelt, persistent=False)
 
+    def known(
+        self, words: Int[Tensor, " word"]
+    ) -> tuple[Float[Tensor, "word size"], Float[Tensor, "word letters"]]:
+        """What is known of words, and how they are spelt."""
+        spelt = self.spelt[words]
+        return self.vectors[words] + spelt @ self.letters, spelt
+
 
 class Lexicon(nn.Module):
     """One score for a pair of words, read both ways.
 
-    s(x, y) = u_x · v_y + κ · (spelling of x) · (spelling of y). Given x, the probability of y is
-    softmax over y of s + b_y; given y, that of x is softmax over x of s + c_x. So what one
-    direction learns of two words the other knows.
+    s(x, y) = u_x · v_y + κ · (spelling of x) · (spelling of y), where u and v are what is known of
+    the words. Given x, the probability of y is softmax over y of s + b_y; given y, that of x is
+    softmax over x of s + c_x. So what one direction learns of two words the other knows.
     """
 
     def __init__(self, source: Side, target: Side) -> None:
@@ -58,9 +72,9 @@ class Lexicon(nn.Module):
         self, sources: Int[Tensor, " source"], targets: Int[Tensor, " target"]
     ) -> Float[Tensor, "source target"]:
         """How well each pair belongs together; a null word is spelt like nothing."""
-        rows = [self.source.vectors[sources], self.alike * self.source.spelt[sources]]
-        columns = [self.target.vectors[targets], self.target.spelt[targets]]
-        return torch.cat(rows, -1) @ torch.cat(columns, -1).mT
+        known, spelt = self.source.known(sources)
+        rows = torch.cat([known, self.alike * spelt], -1)
+        return rows @ torch.cat(self.target.known(targets), -1).mT
 
     @torch.no_grad()
     def totals(self, words: Int[Tensor, " word"], *, backward: bool) -> Float[Tensor, " word"]:
@@ -70,13 +84,14 @@ class Lexicon(nn.Module):
             words: Of the source; or of the target if backward.
             backward: Is the source what is told?
         """
-        side = self.source if backward else self.target
-        every = torch.arange(1, len(side.bias), device=words.device)
-        step = max(1, CHUNK // len(every))
+        given, side = (self.target, self.source) if backward else (self.source, self.target)
+        vectors, letters, bias = side.vectors[1:].mT, side.spelt[1:].mT, side.bias[1:]
         found = []
-        for part in words.split(step):
-            scores = self.scores(every, part).mT if backward else self.scores(part, every)
-            found.append((scores + side.bias[1:]).logsumexp(-1))
+        for part in words.split(max(1, CHUNK // len(bias))):
+            known, spelt = given.known(part)
+            # What spelling says of the whole vocabulary is not made: its matrix goes to the left.
+            alike = known @ side.letters.mT + self.alike * spelt
+            found.append((known @ vectors + alike @ letters + bias).logsumexp(-1))
         return torch.cat(found) if found else self.alike.new_zeros(0)
 
 

@@ -43,8 +43,10 @@ def made(pairs: list[Pair]) -> tuple[Aligner, PairCodec]:
     return Aligner(sides[0], sides[1], jumps=3), PairCodec(*texts)
 
 
-def learned(pairs: list[Pair], steps: int) -> tuple[Aligner, PairCodec]:
+def learned(pairs: list[Pair], steps: int, shown: int = 0) -> tuple[Aligner, PairCodec]:
+    """An aligner that knows the words of all pairs, and was shown the first of them."""
     model, codec = made(pairs)
+    pairs = pairs[: shown or len(pairs)]
     batches = (
         [codec.collate(range(64), [pairs[(64 * step + n) % len(pairs)] for n in range(64)])]
         for step in range(steps)
@@ -66,6 +68,33 @@ def test_it_finds_what_the_words_were_made_of() -> None:
         links.append(Best()(weights, 1 - weights.sum(-1)))
     error = {score.name: score.value for score in alignment_error(links, gold[:100])}
     assert error["AER"] < 0.05
+
+
+def inflected(count: int, seed: int, *, new: bool) -> tuple[list[Pair], list[Gold]]:
+    """Three stems in any order, each with any ending; some forms are kept for what is `new`."""
+    letters = random.Random(7)
+    stems = [["".join(letters.choices(own, k=5)) for _ in range(24)] for own in ("abcde", "vwxyz")]
+    forms = [(stem, end) for stem in range(24) for end in range(3) if (stem % 3 == end) == new]
+    draw = random.Random(seed)
+    pairs, gold = [], []
+    for line in range(count):
+        said, order = draw.sample(forms, 3), draw.sample(range(3), 3)
+        source = [stems[0][stem] + "fgh"[end] for stem, end in said]
+        target = [stems[1][said[place][0]] + "stu"[said[place][1]] for place in order]
+        pairs.append(Pair(" ".join(source), " ".join(target), line + 1))
+        links = frozenset((place, number) for number, place in enumerate(order))
+        gold.append(Gold(links, links))
+    return pairs, gold
+
+
+def test_words_never_seen_are_known_by_their_stems() -> None:
+    seen, _ = inflected(400, seed=1, new=False)
+    unseen, gold = inflected(100, seed=2, new=True)
+    model, codec = learned([*seen, *unseen], steps=100, shown=len(seen))
+    found = model.judged(codec.collate(range(100), unseen))
+    links = [Best()(weights, 1 - weights.sum(-1)) for weights in found.forward]
+    error = {score.name: score.value for score in alignment_error(links, gold)}
+    assert error["AER"] < 0.2
 
 
 def test_both_directions_are_probabilities() -> None:
