@@ -16,7 +16,7 @@ import re
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.bleu import RUNS, commanded, spent
@@ -42,15 +42,21 @@ FEW = 2000
 
 def run(settings: Settings) -> Outcome:
     """eflomal, the aligner, and a Transformer's attention."""
+    data = data_of(settings)
+    with tempfile.TemporaryDirectory(prefix="regard-alignment-") as folder:
+        files = Files(data, Path(folder), FEW if settings.quick else None)
+        rows = [eflomal(files)] if settings.peers else []
+        rows += [aligner(files, settings.quick)]
+        rows += [_attention(files, settings.quick, guided=guided) for guided in (False, True)]
+    versions = {"eflomal": eflomal_versions()} if settings.peers else {}
+    return Outcome(rows, promises(rows), versions)
+
+
+def data_of(settings: Settings) -> Path:
+    """The folder that was given; raise if none was."""
     if settings.data is None:
         raise FailedError("give the folder that has hansards-align and tatoeba-fr: --data FOLDER")
-    with tempfile.TemporaryDirectory(prefix="regard-alignment-") as folder:
-        files = Files(settings.data, Path(folder), FEW if settings.quick else None)
-        rows = [_eflomal(files)] if settings.peers else []
-        rows += [_aligner(files, settings.quick)]
-        rows += [_attention(files, settings.quick, guided=guided) for guided in (False, True)]
-    versions = {"eflomal": _versions()} if settings.peers else {}
-    return Outcome(rows, promises(rows), versions)
+    return settings.data
 
 
 class Files:
@@ -60,13 +66,21 @@ class Files:
         data: Where Hansards and Tatoeba are.
         folder: Where to write.
         most: How many pairs of Tatoeba; None for all.
+        moved: What is done to each target.
     """
 
-    def __init__(self, data: Path, folder: Path, most: int | None) -> None:
+    def __init__(
+        self,
+        data: Path,
+        folder: Path,
+        most: int | None,
+        moved: Callable[[str], str] = lambda text: text,
+    ) -> None:
         self.folder = folder
         self.gold = data / "hansards-align" / GOLD
-        test = list(_hansards(data / "hansards-align" / "enfr.src-tgt"))
+        test = _hansards(data / "hansards-align" / "enfr.src-tgt")
         train = [*test, *_tatoeba(data / "tatoeba-fr" / "train.tsv.gz", most)]
+        test, train = ([(a, moved(b)) for a, b in pairs] for pairs in (test, train))
         self.count = len(test)
         self.test = self._written("test.tsv", "\t", test)
         self.train = self._written("train.tsv", "\t", train)
@@ -111,7 +125,7 @@ def _tatoeba(path: Path, most: int | None) -> list[tuple[str, str]]:
     return found  # type: ignore[return-value]
 
 
-def _eflomal(files: Files) -> Row:
+def eflomal(files: Files) -> Row:
     """As it comes, both directions in one command."""
     binary = Path(python_of("eflomal")).parent
     links = [files.folder / "eflomal.forward", files.folder / "eflomal.backward"]
@@ -132,7 +146,7 @@ def _eflomal(files: Files) -> Row:
     return {**row, "seconds": round(usage.ru_utime + usage.ru_stime, 1)}
 
 
-def _versions() -> dict[str, str]:
+def eflomal_versions() -> dict[str, str]:
     """Of eflomal, as its own environment knows it."""
     ask = "import sys; from importlib.metadata import version; print(version(sys.argv[1]))"
     return {
@@ -160,7 +174,7 @@ def _error_of_links(files: Files, *paths: Path) -> dict[str, float]:
     }
 
 
-def _aligner(files: Files, quick: bool) -> Row:
+def aligner(files: Files, quick: bool) -> Row:
     """`regard train align` and `regard align`."""
     folder = files.folder / "aligner"
     train = ["train", "align", "--data", str(files.train), "--out", str(folder)]

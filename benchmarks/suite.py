@@ -31,6 +31,7 @@ TOOLKIT = (
     "bleu_rnn",
     "kills",
     "alignment",
+    "alignment_few",
     "dates_alignment",
     "dates_guided",
 )
