@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention import memory as memories
+from regard.attention.again import again, note
 from regard.attention.axes import Trace
 from regard.attention.errors import DtypeError, ForeignMemoryError, OptionError, shown
 from regard.attention.fingerprint import fingerprint, moves
@@ -124,10 +125,13 @@ class Attention(nn.Module):
         """Read a memory that this attention prepared; a mask here hides more than its own."""
         owned(memory, self)
         parts: dict[str, Any] = self._modules  # by name, torch looks there last, and at each step
+        score, select = parts["score"], parts["select"]
+        if mask is None and bias is None:
+            found = again(score, select, queries, memory, state)
+            if found is not None:
+                return found
         mask = None if mask is None else as_mask(mask)
-        return read(
-            parts["score"], parts["select"], queries, memory, state=state, mask=mask, bias=bias
-        )
+        return read(score, select, queries, memory, state=state, mask=mask, bias=bias)
 
     def fingerprint(self) -> str:
         """A hash of the score with its parameters, on which prepared keys depend."""
@@ -187,6 +191,8 @@ def read(
     view = View(seen.pairs, seen.mask, batch, state.step)
     view.known = seen.known
     context, parts, state = _ask(score, select, asking, memory, view, bias, state)
+    if not of and seen.again is None and heads is None:
+        note(score, select, memory, seen, parts[0].request)
     context = heads.gather(context) if heads else context
     if heads and seen.some_blind:
         # What brings heads together may add a constant; who reads nothing still reads nothing.

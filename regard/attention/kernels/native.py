@@ -97,6 +97,7 @@ class StepMemory(ctypes.Structure):
         *((name, WHOLE) for name in ("items", "count", "size", "width", "wide")),
         *((name, WHOLE) for name in ("keys_share", "values_share", "v_share")),
         *((name, REAL) for name in ("paired", "alone")),
+        ("back", FLAG),
     )
 
 
@@ -189,6 +190,17 @@ def whole(
     if built().regard_whole(ctypes.addressof(told), running, level()):
         raise KernelError(f"there was no memory to read {count} keys with. Free some.")
     return context
+
+
+def unit(vectors: Tensor, least: float) -> Tensor:
+    """The vectors divided by their lengths, or by the least length if they are shorter."""
+    vectors = vectors.contiguous()
+    found, size = torch.empty_like(vectors), vectors.shape[-1]
+    built().regard_unit(
+        vectors.data_ptr(), found.data_ptr(), least, vectors.numel() // max(1, size), size,
+        threads(vectors.numel()), level(),
+    )  # fmt: skip
+    return found
 
 
 def own_products(queries: Tensor, rows: Tensor, places: Tensor) -> Tensor:

@@ -18,6 +18,7 @@ DECLARED = {
     "regard_tokens": ([POINTER] * 3 + [REAL] + [POINTER] * 2 + [WHOLE] * 2 + [FLAG] * 2, None),
     "regard_heads": ([POINTER] + [FLAG] * 2, FLAG),
     "regard_residual": ([POINTER] * 5 + [REAL, POINTER] + [WHOLE] * 2 + [FLAG] * 2, None),
+    "regard_unit": ([POINTER] * 2 + [REAL] + [WHOLE] * 2 + [FLAG] * 2, None),
     "regard_gru": ([POINTER] + [FLAG] * 2, None),
     "regard_rounded": ([POINTER] * 3 + [WHOLE] * 2 + [FLAG] * 2, None),
     "regard_unrounded": ([POINTER] * 4 + [WHOLE] * 2 + [FLAG] * 2, None),
