@@ -63,7 +63,8 @@ def attend(
     select = Softmax() if select is None else as_selection(select)
     mask = as_mask(mask)
     keys, values, faulty = memories.admit(keys, values, guarded=mask is not None)
-    memory = memories.build(score, keys, values, mask, faulty)
+    many = queries.ndim > 1 and queries.shape[-2] > 1
+    memory = memories.build(score, keys, values, mask, faulty, once=many)
     return read(score, select, queries, memory, state=state, bias=bias)
 
 

@@ -57,7 +57,8 @@ def test_what_is_not_finite_breaks_its_own_row_alone() -> None:
 def test_cosine_is_the_same_with_a_gradient() -> None:
     torch.manual_seed(0)
     queries, keys, values = torch.randn(3, 7, 5), torch.randn(3, 11, 5), torch.randn(3, 11, 2)
-    by_torch = attend(queries.requires_grad_(), keys.requires_grad_(), values, score=scores.Cosine(7.0))
+    queries, keys = queries.requires_grad_(), keys.requires_grad_()
+    by_torch = attend(queries, keys, values, score=scores.Cosine(7.0))
     with torch.no_grad():
         in_c = attend(queries, keys, values, score=scores.Cosine(7.0))
     torch.testing.assert_close(in_c.context, by_torch.context)

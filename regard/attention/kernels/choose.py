@@ -45,6 +45,14 @@ class Keeps(Protocol):
 
 
 @runtime_checkable
+class Spares(Protocol):
+    """A kernel that can do without what it keeps, where many queries read keys once."""
+
+    def spares(self, kind: type[Comparison], prepared: Prepared) -> bool:
+        """Does it for these keys?"""
+
+
+@runtime_checkable
 class Weighs(Protocol):
     """A kernel that can tell the weights of a request quickly."""
 
@@ -153,9 +161,10 @@ def weights(request: Request) -> Weights:
     return request.weights()
 
 
-def keep(kind: type[Comparison], prepared: Prepared) -> Prepared:
-    """What all kernels keep of these keys for comparisons of this kind."""
+def keep(kind: type[Comparison], prepared: Prepared, *, once: bool = False) -> Prepared:
+    """What all kernels keep of these keys; less if many queries read them, once and together."""
     kept: dict[str, Tensor] = {}
     for kernel in _told.keeping:
-        kept.update(kernel.keep(kind, prepared))
+        if not (once and isinstance(kernel, Spares) and kernel.spares(kind, prepared)):
+            kept.update(kernel.keep(kind, prepared))
     return kept
