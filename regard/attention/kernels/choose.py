@@ -164,6 +164,7 @@ def weights(request: Request) -> Weights:
 def keep(kind: type[Comparison], prepared: Prepared, *, once: bool = False) -> Prepared:
     """What all kernels keep of these keys; less if many queries read them, once and together."""
     kept: dict[str, Tensor] = {}
+    once = once and not torch.compiler.is_compiling()
     for kernel in _told.keeping:
         if not (once and isinstance(kernel, Spares) and kernel.spares(kind, prepared)):
             kept.update(kernel.keep(kind, prepared))
