@@ -26,6 +26,9 @@ from regard.attention.selection import Selection, Softmax
 from regard.attention.sight import in_sight
 from regard.attention.state import LooksBack, State, check_state, remembering
 
+SCORE, SELECT = ScaledDot(), Softmax()
+"""What serves where nothing else is given; neither has anything that could change."""
+
 
 def attend(
     queries: Tensor,
@@ -59,11 +62,11 @@ def attend(
 
     An axis of size 1 in the batch, the mask or the bias serves all.
     """
-    score = ScaledDot() if score is None else as_score(score)
-    select = Softmax() if select is None else as_selection(select)
-    mask = as_mask(mask)
+    score = SCORE if score is None else as_score(score)
+    select = SELECT if select is None else as_selection(select)
+    mask = None if mask is None else as_mask(mask)
     keys, values, faulty = memories.admit(keys, values, guarded=mask is not None)
-    many = queries.ndim > 1 and queries.shape[-2] > 1
+    many = isinstance(queries, Tensor) and queries.ndim > 1 and queries.shape[-2] > 1
     memory = memories.build(score, keys, values, mask, faulty, once=many)
     return read(score, select, queries, memory, state=state, bias=bias)
 

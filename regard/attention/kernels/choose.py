@@ -66,8 +66,10 @@ KERNELS: tuple[Kernel, ...] = (
 """In the order in which they are asked."""
 
 
-def _keeping(kernels: tuple[Kernel, ...]) -> tuple[Keeps, ...]:
-    return tuple(kernel for kernel in kernels if isinstance(kernel, Keeps))
+def _keeping(kernels: tuple[Kernel, ...]) -> tuple[tuple[Keeps, Spares | None], ...]:
+    """Those that keep something, and that can do without it."""
+    keeping = (kernel for kernel in kernels if isinstance(kernel, Keeps))
+    return tuple((kernel, kernel if isinstance(kernel, Spares) else None) for kernel in keeping)
 
 
 class _Told(threading.local):
@@ -165,7 +167,7 @@ def keep(kind: type[Comparison], prepared: Prepared, *, once: bool = False) -> P
     """What all kernels keep of these keys; less if many queries read them, once and together."""
     kept: dict[str, Tensor] = {}
     once = once and not torch.compiler.is_compiling()
-    for kernel in _told.keeping:
-        if not (once and isinstance(kernel, Spares) and kernel.spares(kind, prepared)):
+    for kernel, spares in _told.keeping:
+        if not (once and spares is not None and spares.spares(kind, prepared)):
             kept.update(kernel.keep(kind, prepared))
     return kept
