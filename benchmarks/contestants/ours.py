@@ -14,7 +14,7 @@ from benchmarks.measure import FailedError
 from benchmarks.steps import BOTH, FORWARD
 from regard import Attention, attend, kernels, masks, scores, selection
 from regard.attention.kernels.additive import scores as compared
-from regard.attention.kernels.additive_engines import Exponentials, Problem, engine
+from regard.attention.kernels.additive_engines import Exponentials, Problem, engine, exponentials
 
 KEPT = ExitStack()
 """What lasts as long as the process."""
@@ -56,7 +56,9 @@ def additive_kernel(case: Case) -> Call:
     """The loop over the pairs alone, from exponentials that are there."""
     batch, queries, keys, hidden = case["batch"], case["queries"], case["keys"], case["hidden"]
     q, k, v = drawn((batch, queries, hidden), (batch, keys, hidden), (batch, hidden))
-    running = engine(Problem(q, k, v, torch.arange(batch)))
+    kept, reach = exponentials(k)
+    reaches = kept.new_full((*kept.shape[:-1], 1), reach)
+    running = engine(Problem(q, k, v, torch.arange(batch), kept, reaches))
     if not isinstance(running, Exponentials):
         raise FailedError("not run: the C kernels were not built")
     return stepped(lambda: running.scores(slice(None)), [], case)

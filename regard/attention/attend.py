@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention import memory as memories
+from regard.attention.again import again, note
 from regard.attention.axes import Trace
 from regard.attention.errors import DtypeError, ForeignMemoryError, OptionError, shown
 from regard.attention.fingerprint import fingerprint, moves
@@ -24,6 +25,9 @@ from regard.attention.scores.function import Function
 from regard.attention.selection import Selection, Softmax
 from regard.attention.sight import in_sight
 from regard.attention.state import LooksBack, State, check_state, remembering
+
+SCORE, SELECT = ScaledDot(), Softmax()
+"""What serves where nothing else is given; neither has anything that could change."""
 
 
 def attend(
@@ -58,11 +62,12 @@ def attend(
 
     An axis of size 1 in the batch, the mask or the bias serves all.
     """
-    score = ScaledDot() if score is None else as_score(score)
-    select = Softmax() if select is None else as_selection(select)
-    mask = as_mask(mask)
+    score = SCORE if score is None else as_score(score)
+    select = SELECT if select is None else as_selection(select)
+    mask = None if mask is None else as_mask(mask)
     keys, values, faulty = memories.admit(keys, values, guarded=mask is not None)
-    memory = memories.build(score, keys, values, mask, faulty)
+    many = isinstance(queries, Tensor) and queries.ndim > 1 and queries.shape[-2] > 1
+    memory = memories.build(score, keys, values, mask, faulty, once=many)
     return read(score, select, queries, memory, state=state, bias=bias)
 
 
@@ -124,10 +129,13 @@ class Attention(nn.Module):
         """Read a memory that this attention prepared; a mask here hides more than its own."""
         owned(memory, self)
         parts: dict[str, Any] = self._modules  # by name, torch looks there last, and at each step
+        score, select = parts["score"], parts["select"]
+        if mask is None and bias is None:
+            found = again(score, select, queries, memory, state)
+            if found is not None:
+                return found
         mask = None if mask is None else as_mask(mask)
-        return read(
-            parts["score"], parts["select"], queries, memory, state=state, mask=mask, bias=bias
-        )
+        return read(score, select, queries, memory, state=state, mask=mask, bias=bias)
 
     def fingerprint(self) -> str:
         """A hash of the score with its parameters, on which prepared keys depend."""
@@ -187,6 +195,8 @@ def read(
     view = View(seen.pairs, seen.mask, batch, state.step)
     view.known = seen.known
     context, parts, state = _ask(score, select, asking, memory, view, bias, state)
+    if not of and seen.again is None and heads is None:
+        note(score, select, memory, seen, parts[0].request)
     context = heads.gather(context) if heads else context
     if heads and seen.some_blind:
         # What brings heads together may add a constant; who reads nothing still reads nothing.

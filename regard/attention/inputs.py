@@ -17,6 +17,8 @@ FLOATS = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 
 def check_pairs(keys: Tensor, values: Tensor) -> None:
     """Raise unless each key has its value."""
+    if _alike(keys, values) and keys.ndim > 1 and keys.shape[:-1] == values.shape[:-1]:
+        return
     check_floats("keys", keys)
     check_floats("values", values)
     _same_device("keys", keys, "values", values)
@@ -54,6 +56,8 @@ def as_queries(queries: Tensor, values: Tensor, batch: tuple[int, ...]) -> tuple
 
     Raise unless they fit.
     """
+    if _alike(queries, values) and queries.shape[:-2] == batch and queries.ndim > 1:
+        return queries, False
     check_floats("queries", queries)
     _same_device("queries", queries, "keys and values", values)
     bare = queries.ndim == 1 and not batch
@@ -197,6 +201,21 @@ def check_floats(name: str, tensor: Tensor) -> None:
             f"{name} are {tensor.layout}; attention is computed on dense tensors. "
             f"Convert them: {name}.to_dense()."
         )
+
+
+def _alike(one: Tensor, other: Tensor) -> bool:
+    """Are they plain tensors of the same floats in one place? Most are, and need no more checks."""
+    return (
+        type(one) is type(other) is Tensor
+        and one.dtype == other.dtype
+        and one.dtype in FLOATS
+        and one.layout == other.layout == torch.strided
+        and one.is_cpu
+        and other.is_cpu
+        and not one.is_nested
+        and not other.is_nested
+        and not torch.is_autocast_enabled("cpu")
+    )
 
 
 def _same_dtype(first: str, one: Tensor, second: str, other: Tensor) -> None:

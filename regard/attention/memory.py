@@ -197,11 +197,13 @@ def build(
     values: Tensor,
     mask: Mask | None,
     faulty: tuple[Faulty | None, Faulty | None] = (None, None),
+    *,
+    once: bool = False,
 ) -> Memory:
-    """A memory of keys and values that have been admitted."""
+    """A memory of admitted keys and values; it may be for many queries that read it once."""
     prepared = score.prepare(keys)
     faulty_keys = faulty[0] if score.looks_at_keys else None
-    kept = kernels.keep(score.compares, prepared)
+    kept = kernels.keep(score.compares, prepared, once=once)
     return Memory(prepared, values, mask, kept, faulty_keys, faulty[1])
 
 

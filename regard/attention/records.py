@@ -76,8 +76,8 @@ def mapped(item: R, change: Callable[[Tensor], Tensor]) -> R:
 
 def tensors(item: object) -> list[Tensor]:
     """The tensors that a record holds itself."""
-    held = (getattr(item, name) for name in _names(item))
-    return [value for value in held if isinstance(value, Tensor)]
+    names = _names(item)
+    return [value for name in names if isinstance(value := getattr(item, name), Tensor)]
 
 
 def _mapped(value: Any, change: Callable[[Tensor], Tensor]) -> Any:

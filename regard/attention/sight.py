@@ -37,6 +37,9 @@ class Sight:
     known: dict[Any, Any] = field(default_factory=dict)
     """What kernels found out about reading so."""
 
+    again: Any = None
+    """What a read of the same kind starts from, if there was one that may be repeated so."""
+
     def as_sequence(self, queries: Tensor) -> Tensor:
         """The queries with their axis, in the memory's dtype."""
         queries = queries if queries.dtype == self.dtype else queries.to(self.dtype)

@@ -55,7 +55,9 @@ def test_every_range(scale: float) -> None:
     assert_agrees(make_attention(), draw_inputs(scale))
 
 
-def test_the_range_chooses_the_engine() -> None:
+def test_the_range_chooses_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(additive_engines, "FEW", 0)  # exponentials are made before
+
     def chosen(reach: float) -> additive_engines.Engine:
         queries = torch.zeros(1, 2, 32)
         queries[0, 1, 3] = -reach
@@ -63,8 +65,8 @@ def test_the_range_chooses_the_engine() -> None:
         keys, v = torch.ones(1, 3, 32), torch.ones(1, 32)
         return additive_engines.engine(additive_engines.Problem(queries, keys, v, which))
 
-    assert chosen(19.0).paired
-    assert not chosen(30.0).paired
+    assert chosen(19.0).how.given == native.PAIRED
+    assert chosen(30.0).how.given == native.ALONE
     assert isinstance(chosen(43.0), additive_engines.Chunks)
     assert isinstance(chosen(torch.nan), additive_engines.Chunks)
 

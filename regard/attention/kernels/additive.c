@@ -1,14 +1,12 @@
-/* Additive scores, e = v . tanh(a + b), for every query a and key b.
+/* Additive scores, e = v . tanh(a + b), for every query a and key b of one item.
  *
  * tanh(a + b) = 1 - 2 r,  r = 1 / (1 + E F),  E = exp(2a),  F = exp(2b).
  *
  * E and F are computed once for each query and each key, so a pair costs one fma, one reciprocal
  * and one fma. We sum v (1/2 - r) and not v r: for small a + b the latter would cancel.
  *
- * Shapes, row-major: E (items, rows, width), F (some, keys, width), v (items, width),
- * scores (items, rows, keys). width is a multiple of 32; what is padded has v = 0. Item n reads
- * the keys F[which[n]], so that beams share theirs; from one item of E to the next are `stride`
- * numbers, so that a block of rows can be asked for.
+ * Shapes, row-major: E (rows, width), F (keys, width), v (width), scores (rows, keys). width is a
+ * multiple of 32; what is padded has v = 0. additive_items.c has many items.
  *
  * The caller sees to the range: "paired" takes one reciprocal for two elements, which needs
  * |a| + |b| < 21; alone they need |a| + |b| < 43. Beyond, E F leaves float.
@@ -272,64 +270,13 @@ Kernel regard_forward_kernel(int level) {
     return forward_any;
 }
 
-static Kernel backward_kernel(int level) {
+Kernel regard_backward_kernel(int level) {
 #ifdef X86
     if (level >= 2) return backward_avx512;
     if (level == 1) return backward_avx2;
 #endif
     (void)level;
     return backward_any;
-}
-
-/* ---- threads ------------------------------------------------------------------------------- */
-
-/* A run of rows, counted over all items. An item's sums of keys and of v belong to the thread that
- * has its first row; one that begins inside an item has sums of its own for it, added at the end. */
-typedef struct {
-    Kernel kernel;
-    Part whole;
-    long from, to;
-    float *df, *dv; /* its own, or NULL */
-} Job;
-
-static void work(void *given) {
-    Job *job = given;
-    const Part *w = &job->whole;
-    for (long at = job->from; at < job->to;) {
-        long item = at / w->rows, row = at % w->rows;
-        long end = (item + 1) * w->rows < job->to ? (item + 1) * w->rows : job->to;
-        Part part = *w;
-        part.rows = end - at;
-        part.e = w->e + item * w->stride + row * w->width;
-        part.f = w->f + w->which[item] * w->keys * w->width;
-        part.v = w->v + item * w->width;
-        if (w->g) {
-            int own = row && job->df;
-            part.g = w->g + (item * w->rows + row) * w->keys;
-            part.de = w->de + item * w->stride + row * w->width;
-            part.df = own ? job->df : w->df + item * w->keys * w->width;
-            part.dv = own ? job->dv : w->dv + item * w->width;
-            part.fresh = own || w->fresh;
-        } else {
-            part.scores = w->scores + (item * w->rows + row) * w->keys;
-        }
-        job->kernel(&part);
-        at = end;
-    }
-}
-
-static int divide(Job *jobs, Kernel kernel, Part whole, long total, int threads) {
-    if (threads > MOST_THREADS) threads = MOST_THREADS;
-    if (threads > total) threads = (int)total;
-    if (threads < 1) threads = 1;
-    for (int t = 0; t < threads; t++) {
-        memset(&jobs[t], 0, sizeof(Job));
-        jobs[t].kernel = kernel;
-        jobs[t].whole = whole;
-        jobs[t].from = total * t / threads;
-        jobs[t].to = total * (t + 1) / threads;
-    }
-    return threads;
 }
 
 /* ---- exponentials -------------------------------------------------------------------------- */
@@ -363,51 +310,6 @@ static void exponentiate(void *given) {
     }
 #endif
     r->largest = exponentials_any(r->x, r->to, r->rows, r->size, r->width);
-}
-
-/* ---- what Python calls --------------------------------------------------------------------- */
-
-void regard_additive_scores(const float *e, const float *f, const float *v, const long *which,
-                            float *scores, long items, long rows, long keys, long width,
-                            long stride, int paired, int threads, int level) {
-    Job jobs[MOST_THREADS];
-    Part whole = {.e = e, .f = f, .v = v, .which = which, .scores = scores, .rows = rows,
-                  .keys = keys, .width = width, .stride = stride, .paired = paired};
-    if (items * rows == 0 || keys == 0) return;
-    int count = divide(jobs, regard_forward_kernel(level), whole, items * rows, threads);
-    regard_share(work, jobs, sizeof(Job), count);
-}
-
-/* Sets de, and sets ("fresh") or adds to df (items, keys, width) and dv (items, width), what the
- * gradient g of the scores sends back. Returns 0, or 1 if a thread found no memory. */
-int regard_additive_backward(const float *e, const float *f, const float *v, const long *which,
-                             const float *g, float *de, float *df, float *dv, long items,
-                             long rows, long keys, long width, long stride, int paired, int fresh,
-                             int threads, int level) {
-    Job jobs[MOST_THREADS];
-    Part whole = {.e = e, .f = f, .v = v, .which = which, .g = g, .de = de, .df = df, .dv = dv,
-                  .rows = rows, .keys = keys, .width = width, .stride = stride, .paired = paired,
-                  .fresh = fresh};
-    if (items * rows == 0 || keys == 0) return 0;
-    int count = divide(jobs, backward_kernel(level), whole, items * rows, threads), failed = 0;
-    for (int t = 1; t < count; t++)
-        if (jobs[t].from % rows) {
-            jobs[t].df = malloc(keys * width * sizeof(float));
-            jobs[t].dv = malloc(width * sizeof(float));
-            failed |= !jobs[t].df || !jobs[t].dv;
-        }
-    if (!failed) regard_share(work, jobs, sizeof(Job), count);
-    for (int t = 1; t < count; t++) {
-        float *to = df + jobs[t].from / rows * keys * width;
-        float *to_v = dv + jobs[t].from / rows * width;
-        if (!failed && jobs[t].df) {
-            for (long n = 0; n < keys * width; n++) to[n] += jobs[t].df[n];
-            for (long n = 0; n < width; n++) to_v[n] += jobs[t].dv[n];
-        }
-        free(jobs[t].df);
-        free(jobs[t].dv);
-    }
-    return failed;
 }
 
 /* e^2x of rows, padded with zeros to width. Returns max |x|, or NaN if there is one. */

@@ -20,6 +20,7 @@ from regard.attention.kernels.additive_engines import (
     Sight,
     engine,
     exponentials,
+    few,
     shared,
 )
 from regard.attention.kernels.additive_op import additive_scores
@@ -53,6 +54,10 @@ class Additive:
         found, reach = exponentials(wide(keys))
         # Held for each key, as everything in a memory is, so that it is written and erased with it.
         return {"e^2k": found, "reach": found.new_full((*found.shape[:-1], 1), reach)}
+
+    def spares(self, kind: type[Comparison], prepared: Prepared) -> bool:
+        """Few exponentials are made as many queries read, and stay in the cache."""
+        return kind is Tanh and few(prepared["keys"])
 
     def refusals(self, request: Request) -> list[str]:
         """Why this request cannot be answered here; empty if it can."""
@@ -180,7 +185,7 @@ class _Read:
             to_these = _summed(part.mT @ from_context, values.shape)
             to_values = to_these if to_values is None else to_values.add_(to_these)
             to_weights = matmul(from_context, values.mT)
-            to_scores = part * (to_weights - (part * to_weights).sum(-1, keepdim=True))
+            to_scores = torch.ops.aten._softmax_backward_data(to_weights, part, -1, part.dtype)
             if self.temperature != 1.0:
                 to_scores /= self.temperature
             self.engine.send(rows, to_scores.reshape(-1, *to_scores.shape[-2:]))

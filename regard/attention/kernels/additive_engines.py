@@ -20,6 +20,9 @@ PAIRED, ALONE = 21.0, 43.0
 LANES = 32
 """The C kernel takes hidden units in runs of so many."""
 
+FEW = 1 << 16
+"""Up to so many numbers, the keys of an item stay in the cache beside some rows of queries."""
+
 CHUNK = 1 << 18
 """How many numbers plain PyTorch holds at once: few enough to stay in the cache."""
 
@@ -102,6 +105,8 @@ def engine(problem: Problem) -> Engine:
         return Tiles(problem)
     if native.library() is None:
         return Chunks(problem)
+    if problem.exponentials is None and few(problem.keys):
+        return Exponentials(problem, problem.queries, problem.keys, native.FROM_VECTORS)
     queries, farthest = exponentials(problem.queries)
     if problem.exponentials is None or problem.reach is None:
         keys, reach = exponentials(problem.keys)
@@ -109,7 +114,15 @@ def engine(problem: Problem) -> Engine:
         keys, reach = problem.exponentials, float(problem.reach.amax())
     if not farthest + reach < ALONE:  # or NaN, which plain code takes as it comes
         return Chunks(problem)
-    return Exponentials(problem, queries, keys, paired=farthest + reach < PAIRED)
+    paired = farthest + reach < PAIRED
+    return Exponentials(problem, queries, keys, native.PAIRED if paired else native.ALONE)
+
+
+def few(keys: Float[Tensor, "*batch key hidden"]) -> bool:
+    """Are the exponentials of an item's keys so few that C makes them as it goes, in its cache?"""
+    count, size = keys.shape[-2:]
+    plain = keys.is_cpu and keys.dtype == torch.float32 and native.level() == len(native.LEVELS) - 1
+    return plain and size % LANES == 0 and count * size <= FEW
 
 
 def exponentials(vectors: Float[Tensor, "*batch length hidden"]) -> tuple[Tensor, float]:
@@ -118,23 +131,39 @@ def exponentials(vectors: Float[Tensor, "*batch length hidden"]) -> tuple[Tensor
 
 
 class Exponentials:
-    """The C kernel."""
+    """The C kernel, from exponentials, or from vectors whose exponentials it makes itself.
 
-    def __init__(self, problem: Problem, queries: Tensor, keys: Tensor, *, paired: bool) -> None:
-        self.paired, self.queries, self.keys = paired, queries, keys
+    Only the latter may turn out to be out of range; then plain PyTorch takes over. Scores come
+    first, so that what several blocks of rows send goes one way.
+    """
+
+    def __init__(self, problem: Problem, queries: Tensor, keys: Tensor, given: int) -> None:
+        self.problem, self.how = problem, native.How(given, PAIRED, ALONE)
+        self.queries, self.keys = queries.contiguous(), keys.contiguous()
         self.hidden, self.which = problem.queries.shape[-1], problem.which
         missing = queries.shape[-1] - self.hidden
         v = torch.nn.functional.pad(problem.v, (0, missing)) if missing else problem.v
         self.v = v.contiguous()
         self.sums: Sums | None = None
+        self.instead: Chunks | None = None
 
     def scores(self, rows: slice) -> Float[Tensor, "item row key"]:
-        queries = self.queries[:, rows]
-        scores = queries.new_empty(*queries.shape[:2], self.keys.shape[-2])
-        native.additive_scores(queries, self.keys, self.v, self.which, scores, paired=self.paired)
-        return scores
+        if self.instead is None:
+            queries = self.queries[:, rows]
+            scores = queries.new_empty(*queries.shape[:2], self.keys.shape[-2])
+            if native.additive_scores(queries, self.keys, self.v, self.which, scores, self.how):
+                return scores
+            self.instead = Chunks(self.problem)
+        return self.instead.scores(rows)
 
     def send(self, rows: slice, sent: Float[Tensor, "item row key"]) -> None:
+        if self.instead is None:
+            if self._sent(rows, sent):
+                return
+            self.instead = Chunks(self.problem)
+        self.instead.send(rows, sent)
+
+    def _sent(self, rows: slice, sent: Tensor) -> bool:
         fresh = self.sums is None
         if self.sums is None:
             items, width = self.v.shape
@@ -142,15 +171,19 @@ class Exponentials:
             # Rows are sent to once, each in its block; nothing needs zeros to begin with.
             self.sums = torch.empty_like(self.queries), keys, torch.empty_like(self.v)
         part = self.sums[0][:, rows], *self.sums[1:]
-        native.additive_backward(
+        return native.additive_backward(
             self.queries[:, rows], self.keys, self.v, self.which, sent.contiguous(), part,
-            paired=self.paired, fresh=fresh,
+            self.how, fresh=fresh,
         )  # fmt: skip
 
     def clear(self) -> None:
         self.sums = None
+        if self.instead is not None:
+            self.instead.clear()
 
     def gradients(self) -> Sums:
+        if self.instead is not None:
+            return self.instead.gradients()
         assert self.sums is not None
         queries, keys, v = (each[..., : self.hidden] for each in self.sums)
         return queries, keys, v

@@ -45,6 +45,14 @@ class Keeps(Protocol):
 
 
 @runtime_checkable
+class Spares(Protocol):
+    """A kernel that can do without what it keeps, where many queries read keys once."""
+
+    def spares(self, kind: type[Comparison], prepared: Prepared) -> bool:
+        """Does it for these keys?"""
+
+
+@runtime_checkable
 class Weighs(Protocol):
     """A kernel that can tell the weights of a request quickly."""
 
@@ -58,8 +66,10 @@ KERNELS: tuple[Kernel, ...] = (
 """In the order in which they are asked."""
 
 
-def _keeping(kernels: tuple[Kernel, ...]) -> tuple[Keeps, ...]:
-    return tuple(kernel for kernel in kernels if isinstance(kernel, Keeps))
+def _keeping(kernels: tuple[Kernel, ...]) -> tuple[tuple[Keeps, Spares | None], ...]:
+    """Those that keep something, and that can do without it."""
+    keeping = (kernel for kernel in kernels if isinstance(kernel, Keeps))
+    return tuple((kernel, kernel if isinstance(kernel, Spares) else None) for kernel in keeping)
 
 
 class _Told(threading.local):
@@ -153,9 +163,11 @@ def weights(request: Request) -> Weights:
     return request.weights()
 
 
-def keep(kind: type[Comparison], prepared: Prepared) -> Prepared:
-    """What all kernels keep of these keys for comparisons of this kind."""
+def keep(kind: type[Comparison], prepared: Prepared, *, once: bool = False) -> Prepared:
+    """What all kernels keep of these keys; less if many queries read them, once and together."""
     kept: dict[str, Tensor] = {}
-    for kernel in _told.keeping:
-        kept.update(kernel.keep(kind, prepared))
+    once = once and not torch.compiler.is_compiling()
+    for kernel, spares in _told.keeping:
+        if not (once and spares is not None and spares.spares(kind, prepared)):
+            kept.update(kernel.keep(kind, prepared))
     return kept

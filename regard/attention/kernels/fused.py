@@ -14,8 +14,8 @@ def fused_attention(
     queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None, scale: float, causal: bool
 ) -> Tensor:
     """softmax(q kᵀ · scale + bias) v for tensors of four axes; a boolean bias is a mask."""
-    wants_gradient = any(t.requires_grad for t in (queries, keys, values))
-    if torch.is_grad_enabled() and wants_gradient and not torch.compiler.is_compiling():
+    wants_gradient = queries.requires_grad or keys.requires_grad or values.requires_grad
+    if wants_gradient and torch.is_grad_enabled() and not torch.compiler.is_compiling():
         context: Tensor = _Twice.apply(queries, keys, values, bias, scale, causal)  # type: ignore[no-untyped-call]
         return context
     return _fused(queries, keys, values, bias, scale, causal)

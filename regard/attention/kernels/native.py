@@ -16,6 +16,7 @@ WORK = 1 << 18
 """How many elements are worth a thread of their own."""
 
 DONE, NO_MEMORY = 0, 2
+ALONE, PAIRED, FROM_VECTORS = range(3)
 PRODUCTS, SUMS, SPREAD = range(3)
 DOT, GAUSS, INVERSE = range(3)
 
@@ -52,41 +53,59 @@ def exponentials(vectors: Tensor, width: int) -> tuple[Tensor, float]:
     return found, float(largest)
 
 
+class How(NamedTuple):
+    """What additive scores are made of, and the ranges |a| + |b| of their reciprocals."""
+
+    given: int
+    """Exponentials, `ALONE` or `PAIRED` being enough for their range, or `FROM_VECTORS`."""
+
+    paired: float
+    alone: float
+
+
 def additive_scores(
-    queries: Tensor, keys: Tensor, v: Tensor, which: Tensor, scores: Tensor, *, paired: bool
-) -> None:
-    """Fill `scores`, `(items, rows, keys)`, from exponentials of queries and keys.
+    queries: Tensor, keys: Tensor, v: Tensor, which: Tensor, scores: Tensor, how: How
+) -> bool:
+    """Fill `scores`, `(items, rows, keys)`; False if vectors were given and are out of range.
 
     Queries are `(items, rows, width)`, a block of the rows of a contiguous tensor.
     """
     items, rows, width = queries.shape
-    built().regard_additive_scores(
+    result = built().regard_additive_scores(
         queries.data_ptr(), keys.data_ptr(), v.data_ptr(), which.data_ptr(), scores.data_ptr(),
-        items, rows, keys.shape[-2], width, queries.stride(0),
-        int(paired), threads(scores.numel() * width), level(),
+        items, rows, keys.shape[-2], width, queries.stride(0), how.paired, how.alone,
+        how.given, threads(scores.numel() * width), level(),
     )  # fmt: skip
+    return _in_range(queries, result)
 
 
 def additive_backward(
     queries: Tensor, keys: Tensor, v: Tensor, which: Tensor, sent: Tensor,
-    sums: tuple[Tensor, Tensor, Tensor], *, paired: bool, fresh: bool,
-) -> None:  # fmt: skip
+    sums: tuple[Tensor, Tensor, Tensor], how: How, *, fresh: bool,
+) -> bool:  # fmt: skip
     """Set what this gradient sends to these queries, and what it sends to all keys and v.
 
-    The latter two are added to, unless they are fresh: then they hold nothing yet.
+    The latter two are added to, unless they are fresh: then they hold nothing yet. False if vectors
+    were given and are out of range; then the sums are nothing.
     """
     items, rows, width = queries.shape
-    failed = built().regard_additive_backward(
+    result = built().regard_additive_backward(
         queries.data_ptr(), keys.data_ptr(), v.data_ptr(), which.data_ptr(), sent.data_ptr(),
         *(each.data_ptr() for each in sums),
-        items, rows, keys.shape[-2], width, queries.stride(0),
-        int(paired), int(fresh), threads(sent.numel() * width), level(),
+        items, rows, keys.shape[-2], width, queries.stride(0), how.paired, how.alone,
+        how.given, int(fresh), threads(sent.numel() * width), level(),
     )  # fmt: skip
-    if failed:
+    return _in_range(queries, result)
+
+
+def _in_range(queries: Tensor, result: int) -> bool:
+    if result == NO_MEMORY:
+        items, rows, _ = queries.shape
         raise KernelError(
-            f"there was no memory for the gradient of {items} × {rows} queries on so many threads. "
+            f"there was no memory for {items} × {rows} queries on so many threads. "
             "Use fewer: torch.set_num_threads(1)."
         )
+    return result == DONE
 
 
 class StepMemory(ctypes.Structure):
@@ -97,6 +116,7 @@ class StepMemory(ctypes.Structure):
         *((name, WHOLE) for name in ("items", "count", "size", "width", "wide")),
         *((name, WHOLE) for name in ("keys_share", "values_share", "v_share")),
         *((name, REAL) for name in ("paired", "alone")),
+        ("back", FLAG),
     )
 
 
@@ -189,6 +209,17 @@ def whole(
     if built().regard_whole(ctypes.addressof(told), running, level()):
         raise KernelError(f"there was no memory to read {count} keys with. Free some.")
     return context
+
+
+def unit(vectors: Tensor, least: float) -> Tensor:
+    """The vectors divided by their lengths, or by the least length if they are shorter."""
+    vectors = vectors.contiguous()
+    found, size = torch.empty_like(vectors), vectors.shape[-1]
+    built().regard_unit(
+        vectors.data_ptr(), found.data_ptr(), least, vectors.numel() // max(1, size), size,
+        threads(vectors.numel()), level(),
+    )  # fmt: skip
+    return found
 
 
 def own_products(queries: Tensor, rows: Tensor, places: Tensor) -> Tensor:

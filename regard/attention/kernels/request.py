@@ -34,6 +34,12 @@ class View:
             return torch.tensor([[self.pairs.keys]], device=self.pairs.device)
         return self.mask.visible(self.pairs)
 
+    def at_step(self, step: int) -> "View":
+        """The same view after so many queries; what was found out about it still holds."""
+        view = View(self.pairs, self.mask, self.batch, step)
+        view.known = self.known
+        return view
+
     def rows(self, index: Int[Tensor, " row"]) -> "View":
         """The view of some of the queries."""
         return changed(self, pairs=self.pairs.take_rows(index))

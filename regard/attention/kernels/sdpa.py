@@ -20,6 +20,8 @@ from regard.attention.kernels.rule import Soft
 from regard.attention.looking import in_transform, may_look
 from regard.attention.masks import Causal
 
+KINDS = (Dot, Gauss)
+
 READS, TRAINS = 1 << 10, 1 << 15
 """From so many pairs on, an item is read more quickly here than by plain matmul: without a
 gradient, and with one."""
@@ -38,13 +40,13 @@ class Sdpa:
     def refusals(self, request: Request) -> list[str]:
         """Why this request cannot be answered here; empty if it can."""
         comparison, reasons = request.comparison, []
-        if not isinstance(comparison, Dot | Gauss):
+        if not isinstance(comparison, KINDS):
             reasons.append(f"scores by {type(comparison).__name__} are not dot products")
         if not isinstance(request.rule, Soft):
             reasons.append(f"selects by {type(request.rule).__name__}, not by softmax")
         elif request.rule.dropout:
             reasons.append("dropout needs the weights")
-        if comparison.shape.numel() == 0:
+        if request.comparison.shape.numel() == 0:
             reasons.append("there are no pairs")
         if comparison.bias is not None and comparison.bias.requires_grad:
             reasons.append("the bias wants a gradient")
@@ -65,8 +67,9 @@ class Sdpa:
         """Is this quicker than the reference? By measurement, on a CPU."""
         if isinstance(request.comparison, Gauss):
             return True
-        queries, keys = request.comparison.shape[-2:]
-        return queries * keys >= (TRAINS if request.wants_gradient else READS)
+        pairs = request.view.pairs
+        count = pairs.height * pairs.width
+        return count >= TRAINS or (count >= READS and not request.wants_gradient)
 
     def __call__(self, request: Request) -> tuple[Context, Weights | None]:
         comparison = request.comparison
@@ -79,10 +82,12 @@ class Sdpa:
         allowed, empty = (None, None) if causal else _opened(request)
         queries, scale = _scaled(dot, request.rule.temperature)
         bias = _joined(dot.bias, allowed, request.rule.temperature, dtype)
-        queries, keys, values = (t.to(dtype) for t in (queries, dot.keys, request.values))
+        keys, values = dot.keys, request.values
+        if not queries.dtype == keys.dtype == values.dtype == dtype:
+            queries, keys, values = (t.to(dtype) for t in (queries, keys, values))
         context = _read(queries, keys, values, bias, scale=scale, causal=causal)
         context = context if empty is None else context.masked_fill(empty, 0.0)
-        return context.to(request.values.dtype), None
+        return context if dtype == request.values.dtype else context.to(request.values.dtype), None
 
 
 def _scaled(dot: Dot, temperature: float) -> tuple[Tensor, float]:

@@ -6,8 +6,8 @@ POINTER, WHOLE, FLAG, REAL = ctypes.c_void_p, ctypes.c_long, ctypes.c_int, ctype
 NATURAL = ctypes.c_uint32
 
 DECLARED = {
-    "regard_additive_scores": ([POINTER] * 5 + [WHOLE] * 5 + [FLAG] * 3, None),
-    "regard_additive_backward": ([POINTER] * 8 + [WHOLE] * 5 + [FLAG] * 4, FLAG),
+    "regard_additive_scores": ([POINTER] * 5 + [WHOLE] * 5 + [REAL] * 2 + [FLAG] * 3, FLAG),
+    "regard_additive_backward": ([POINTER] * 8 + [WHOLE] * 5 + [REAL] * 2 + [FLAG] * 4, FLAG),
     "regard_exponentials": ([POINTER] * 2 + [WHOLE] * 3 + [FLAG] * 2, REAL),
     "regard_step": ([POINTER] * 3 + [REAL] + [POINTER] * 2 + [FLAG] * 2, FLAG),
     "regard_step_back": ([POINTER] * 3 + [REAL] + [POINTER] * 2 + [FLAG] * 2, FLAG),
@@ -18,6 +18,7 @@ DECLARED = {
     "regard_tokens": ([POINTER] * 3 + [REAL] + [POINTER] * 2 + [WHOLE] * 2 + [FLAG] * 2, None),
     "regard_heads": ([POINTER] + [FLAG] * 2, FLAG),
     "regard_residual": ([POINTER] * 5 + [REAL, POINTER] + [WHOLE] * 2 + [FLAG] * 2, None),
+    "regard_unit": ([POINTER] * 2 + [REAL] + [WHOLE] * 2 + [FLAG] * 2, None),
     "regard_gru": ([POINTER] + [FLAG] * 2, None),
     "regard_rounded": ([POINTER] * 3 + [WHOLE] * 2 + [FLAG] * 2, None),
     "regard_unrounded": ([POINTER] * 4 + [WHOLE] * 2 + [FLAG] * 2, None),

@@ -24,6 +24,7 @@ typedef struct {
     long items, count, size, width, wide;
     long keys_share, values_share, v_share;
     float paired, alone; /* the ranges of additive scores */
+    int back;            /* did the last step go from the last item to the first? */
 } Memory;
 
 /* What one step asks, and where its answer goes. */
@@ -32,6 +33,7 @@ typedef struct {
     const float *q, *v;
     const float *read; /* on the way back: the weights that were found, else NULL */
     float scale, *weights, *context;
+    int back; /* go from the last item to the first */
     int level;
 } Step;
 
@@ -198,8 +200,10 @@ static void work(void *given) {
     float *scores = (float *)(seen + regard_padded(m->count)), *e = NULL;
     if (job->step->v) e = calloc(2 * m->width, sizeof(float));
     job->result = seen && (e || !job->step->v) ? DONE : NO_MEMORY;
-    for (long item = job->from; item < job->to && job->result == DONE; item++)
+    for (long n = 0; n < job->to - job->from && job->result == DONE; n++) {
+        const long item = job->step->back ? job->to - 1 - n : job->from + n;
         job->result = one(job->step, item, seen, scores, e) ? DONE : OUT_OF_RANGE;
+    }
     free(seen), free(e);
 }
 
@@ -218,10 +222,12 @@ static int answered(const Step *step, int threads) {
     return result;
 }
 
-/* v is NULL for dot products. */
-int regard_step(const Memory *memory, const float *q, const float *v, float scale, float *weights,
+/* v is NULL for dot products. Steps go to and fro over the items: what the last one ended with is
+ * in the cache, where the next one begins. */
+int regard_step(Memory *memory, const float *q, const float *v, float scale, float *weights,
                 float *context, int threads, int level) {
-    Step step = {memory, q, v, NULL, scale, weights, context, level};
+    memory->back = !memory->back;
+    Step step = {memory, q, v, NULL, scale, weights, context, memory->back, level};
     return answered(&step, threads);
 }
 
@@ -234,6 +240,6 @@ int regard_step_back(const Memory *memory, const float *sent, const float *weigh
     turned.keys = memory->values, turned.values = memory->keys;
     turned.size = turned.width = memory->wide, turned.wide = memory->width;
     turned.keys_share = memory->values_share, turned.values_share = memory->keys_share;
-    Step step = {&turned, sent, NULL, weights, scale, to_scores, to_q, level};
+    Step step = {&turned, sent, NULL, weights, scale, to_scores, to_q, 0, level};
     return answered(&step, threads);
 }

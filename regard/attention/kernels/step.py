@@ -18,6 +18,8 @@ from regard.attention.kernels.request import Request
 from regard.attention.kernels.rule import Soft
 from regard.attention.looking import in_transform
 
+KINDS = (Dot, Tanh)
+
 KEYS = 1 << 12
 """Up to so many keys; a longer memory is worth torch's own threads and sums."""
 
@@ -28,7 +30,7 @@ class Step:
     def refusals(self, request: Request) -> list[str]:
         """Why this request cannot be answered here; empty if it can."""
         comparison, rule = request.comparison, request.rule
-        if not isinstance(comparison, Dot | Tanh):
+        if not isinstance(comparison, KINDS):
             return [f"scores by {type(comparison).__name__} are neither dot products nor additive"]
         known: Known | None = request.view.known.get(Step)
         if known is not None and known.serves(comparison, request):

@@ -13,46 +13,58 @@ typedef struct {
     Work work;
     char *jobs;
     size_t size;
-    int count, next;
+    int count;
+    unsigned char taken[MOST_THREADS];
 } Share;
 
-/* Each thread takes jobs until none is left, so it does not matter how many there are. */
-static void take(void *given) {
-    Share *share = given;
-    for (int job; (job = __atomic_fetch_add(&share->next, 1, __ATOMIC_RELAXED)) < share->count;)
-        share->work(share->jobs + job * share->size);
+/* Each thread takes the job of its own number, for which it may have the data in its cache from the
+ * last time, and then those that nobody has begun: it does not matter how many threads there are. */
+static void take(Share *share, int own) {
+    for (int n = 0; n < share->count; n++) {
+        const int job = (own + n) % share->count;
+        if (!__atomic_exchange_n(&share->taken[job], 1, __ATOMIC_RELAXED))
+            share->work(share->jobs + job * share->size);
+    }
 }
 
-static void *taken(void *given) {
-    take(given);
+static void *take_any(void *given) {
+    take(given, 0);
     return NULL;
 }
 
 /* As compilers call it for `#pragma omp parallel`. */
 typedef void (*Parallel)(void (*)(void *), void *, unsigned, unsigned);
 
+static int (*thread_number)(void);
+
 static Parallel openmp(void) {
     static Parallel found;
     static int looked;
     if (!looked) {
-        *(void **)&found = dlsym(RTLD_DEFAULT, "GOMP_parallel");
+        *(void **)&thread_number = dlsym(RTLD_DEFAULT, "omp_get_thread_num");
+        if (thread_number) *(void **)&found = dlsym(RTLD_DEFAULT, "GOMP_parallel");
         looked = 1;
     }
     return found;
 }
 
+static void take_own(void *given) { take(given, thread_number()); }
+
+/* As many jobs as threads, at most MOST_THREADS. */
 void regard_share(Work work, void *jobs, size_t size, int count) {
-    Share share = {work, jobs, size, count, 0};
-    Parallel parallel = count > 1 ? openmp() : NULL;
+    if (count == 1) work(jobs);
+    if (count < 2) return;
+    Share share = {work, jobs, size, count, {0}};
+    Parallel parallel = openmp();
     if (parallel) {
-        parallel(take, &share, (unsigned)count, 0);
+        parallel(take_own, &share, (unsigned)count, 0);
         return;
     }
     pthread_t threads[MOST_THREADS];
     int started = 0;
-    while (started < count - 1 && !pthread_create(&threads[started], NULL, taken, &share))
+    while (started < count - 1 && !pthread_create(&threads[started], NULL, take_any, &share))
         started++;
-    take(&share);
+    take(&share, 0);
     for (int t = 0; t < started; t++) pthread_join(threads[t], NULL);
 }
 

@@ -124,7 +124,7 @@ INLINE void finish(const Whole *w, float *scores) {
 #pragma omp simd
         for (long j = 0; j < w->keys; j++)
             scores[j] = factor / sqrtf(scores[j] < least ? least : scores[j]);
-    else
+    else if (w->kind == GAUSS) /* of dot products the queries have it */
 #pragma omp simd
         for (long j = 0; j < w->keys; j++) scores[j] *= factor;
 }
@@ -191,10 +191,12 @@ INLINE void widen(const Whole *w, const float *v, Side *to) {
 INLINE void block(const Whole *w, const Room *room, const float *q, float *to, long rows) {
     const long tiles = (rows + ROWS - 1) / ROWS, padded = up(w->keys, TILE);
     const long across = up(w->wide, TILE);
-    for (long i = 0; i < tiles * ROWS; i++) /* a row too many is the last one again */
-        for (long d = 0; d < w->size; d++)
-            room->q[(i / ROWS * w->size + d) * ROWS + i % ROWS] =
-                q[(i < rows ? i : rows - 1) * w->size + d];
+    const float factor = w->kind == DOT ? w->factor : 1.0f;
+    for (long i = 0; i < tiles * ROWS; i++) { /* a row too many is the last one again */
+        const float *from = q + (i < rows ? i : rows - 1) * w->size;
+        float *tile = room->q + i / ROWS * w->size * ROWS + i % ROWS;
+        for (long d = 0; d < w->size; d++) tile[d * ROWS] = factor * from[d];
+    }
     score(w, room, tiles);
     for (long i = 0; i < tiles * ROWS; i++)
         room->shares[i] = weigh(w, (float *)room->scores + i * padded);

@@ -15,9 +15,10 @@ from regard.attention.kernels.request import Request
 from regard.attention.kernels.rule import Soft
 from regard.attention.looking import in_transform
 
-DOTS, INVERSES = 1 << 18, 1 << 14
-"""From so many pairs on, an item is read more quickly here than by others: dot products, of which
-torch has a fused kernel too, and inverse distances. A Gaussian always is."""
+KINDS = (Dot, Gauss, Inverse)
+LEAST = {Dot: 1 << 18, Gauss: 0, Inverse: 1 << 14}
+"""From so many pairs on, an item is read more quickly here than by others. Of dot products torch
+has a fused kernel, too."""
 
 WIDEST = 256
 """Vectors up to so long stay in the cache."""
@@ -33,7 +34,7 @@ class Whole:
             return ["inside torch.compile, vmap or another transform"]
         if native.library() is None:
             return ["the C kernels were not built"]
-        if not isinstance(comparison, Dot | Gauss | Inverse):
+        if not isinstance(comparison, KINDS):
             return [f"scores by {type(comparison).__name__} are neither dot products nor distances"]
         if not isinstance(request.rule, Soft) or request.rule.dropout:
             reasons.append("it selects by softmax, without dropout")
@@ -51,14 +52,14 @@ class Whole:
 
     def prefers(self, request: Request) -> bool:
         """Is this quicker than what torch has? By measurement, where there are wide vectors."""
-        comparison = request.comparison
-        if self.refusals(request) or native.level() < len(native.LEVELS) - 1:
+        comparison, pairs = request.comparison, request.view.pairs
+        if not isinstance(comparison, KINDS):
             return False
-        assert isinstance(comparison, Dot | Gauss | Inverse)
-        queries, keys = request.shape[-2:]
-        least = DOTS if isinstance(comparison, Dot) else INVERSES
-        many = isinstance(comparison, Gauss) or queries * keys >= least
-        return many and max(comparison.keys.shape[-1], request.values.shape[-1]) <= WIDEST
+        least = LEAST[type(comparison)]
+        if pairs.height * pairs.width < least or native.level() < len(native.LEVELS) - 1:
+            return False
+        narrow = max(comparison.keys.shape[-1], request.values.shape[-1]) <= WIDEST
+        return narrow and not self.refusals(request)
 
     def __call__(self, request: Request) -> tuple[Context, Weights | None]:
         comparison, rule, values = request.comparison, request.rule, request.values

@@ -2,11 +2,13 @@
 
 import math
 
+import torch
 from torch import Tensor
 
 from regard.attention.axes import Keys, Prepared, Queries, Trace
-from regard.attention.kernels import Comparison, Dot
+from regard.attention.kernels import Comparison, Dot, native
 from regard.attention.kernels.numbers import wide
+from regard.attention.looking import may_look
 from regard.attention.options import positive
 from regard.attention.parameters import scalar, snapshot
 from regard.attention.scores.base import Score, same_size
@@ -47,5 +49,14 @@ class Cosine(Score):
 
 
 def _unit(vectors: Tensor) -> Tensor:
+    if _in_c(vectors):
+        return native.unit(vectors, SHORTEST)
     lengths = wide(vectors).norm(dim=-1, keepdim=True).clamp(min=SHORTEST)
     return (wide(vectors) / lengths).to(vectors.dtype)
+
+
+def _in_c(vectors: Tensor) -> bool:
+    """Are they walked over once, in C? It has no gradient."""
+    learns = vectors.requires_grad and torch.is_grad_enabled()
+    plain = vectors.dtype == torch.float32 and not learns and may_look(vectors)
+    return plain and native.library() is not None

@@ -1,0 +1,151 @@
+/* Additive scores of many items, and their way back, shared by threads: the kernels of additive.c
+ * do one item at a time.
+ *
+ * Shapes, row-major: e (items, rows, width), f (some, keys, width), v (items, width), scores and g
+ * (items, rows, keys). Item n reads the keys f[which[n]], so that beams share theirs; from one item
+ * of e to the next are `stride` numbers, so that a block of rows can be asked for.
+ *
+ * e and f are exponentials, or, FROM_VECTORS, what these are to be made of. Then each thread makes
+ * those of one item and a run of its rows, which stay in its cache; nothing of their size is held.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "additive.h"
+
+enum { ALONE, PAIRED, FROM_VECTORS }; /* what is given, and how reciprocals are taken */
+enum { DONE, OUT_OF_RANGE, NO_MEMORY };
+enum { RUN = 64 };
+
+/* A run of rows, counted over all items. An item's sums of keys and of v belong to the thread that
+ * has its first row; one that begins inside an item has sums of its own for it, added at the end. */
+typedef struct {
+    Kernel kernel;
+    Part whole;
+    struct {
+        float paired, alone;
+    } below; /* of which |a| + |b| one reciprocal may serve two elements, or one */
+    long from, to;
+    int how, level, result;
+    float *df, *dv; /* its own, or NULL */
+} Job;
+
+/* Exponentials of one item at a time. */
+typedef struct {
+    float *e, *f, reach;
+    long of; /* whose keys f is of */
+} Made;
+
+static int make(const Job *job, Made *made, Part *part, long memory) {
+    const long width = part->width, most = job->whole.rows < RUN ? job->whole.rows : RUN;
+    if (!made->e) {
+        made->e = malloc((most + part->keys) * width * sizeof(float));
+        if (!made->e) return NO_MEMORY;
+        made->f = made->e + most * width;
+    }
+    if (made->of != memory) {
+        made->reach = regard_exponentials(part->f, made->f, part->keys, width, width, 1, job->level);
+        made->of = memory;
+    }
+    const float far = regard_exponentials(part->e, made->e, part->rows, width, width, 1, job->level);
+    if (!(far + made->reach < job->below.alone)) return OUT_OF_RANGE; /* or NaN */
+    part->paired = far + made->reach < job->below.paired;
+    part->e = made->e, part->f = made->f;
+    return DONE;
+}
+
+static void work(void *given) {
+    Job *job = given;
+    const Part *w = &job->whole;
+    Made made = {.of = -1};
+    for (long at = job->from, end; at < job->to && job->result == DONE; at = end) {
+        const long item = at / w->rows, row = at % w->rows, first = item * w->rows;
+        end = first + w->rows < job->to ? first + w->rows : job->to;
+        if (job->how == FROM_VECTORS && end > at + RUN) end = at + RUN;
+        Part part = *w;
+        part.rows = end - at;
+        part.e = w->e + item * w->stride + row * w->width;
+        part.f = w->f + w->which[item] * w->keys * w->width;
+        part.v = w->v + item * w->width;
+        part.paired = job->how == PAIRED;
+        if (w->g) {
+            const int own = first < job->from && job->df;
+            part.g = w->g + (item * w->rows + row) * w->keys;
+            part.de = w->de + item * w->stride + row * w->width;
+            part.df = own ? job->df : w->df + item * w->keys * w->width;
+            part.dv = own ? job->dv : w->dv + item * w->width;
+            part.fresh = (own || w->fresh) && (at == first || at == job->from);
+        } else {
+            part.scores = w->scores + (item * w->rows + row) * w->keys;
+        }
+        if (job->how == FROM_VECTORS) job->result = make(job, &made, &part, w->which[item]);
+        if (job->result == DONE) job->kernel(&part);
+    }
+    free(made.e);
+}
+
+static int divide(Job *jobs, Job like, long total, int threads) {
+    if (threads > MOST_THREADS) threads = MOST_THREADS;
+    if (threads > total) threads = (int)total;
+    if (threads < 1) threads = 1;
+    for (int t = 0; t < threads; t++) {
+        jobs[t] = like;
+        jobs[t].from = total * t / threads;
+        jobs[t].to = total * (t + 1) / threads;
+    }
+    return threads;
+}
+
+static int share(Job *jobs, int count) {
+    int result = DONE;
+    regard_share(work, jobs, sizeof(Job), count);
+    for (int t = 0; t < count; t++) result = jobs[t].result > result ? jobs[t].result : result;
+    return result;
+}
+
+/* ---- what Python calls --------------------------------------------------------------------- */
+
+int regard_additive_scores(const float *e, const float *f, const float *v, const long *which,
+                           float *scores, long items, long rows, long keys, long width,
+                           long stride, float paired, float alone, int how, int threads,
+                           int level) {
+    Job jobs[MOST_THREADS];
+    Part whole = {.e = e, .f = f, .v = v, .which = which, .scores = scores, .rows = rows,
+                  .keys = keys, .width = width, .stride = stride};
+    Job like = {regard_forward_kernel(level), whole, {paired, alone}, .how = how, .level = level};
+    if (items * rows == 0 || keys == 0) return DONE;
+    return share(jobs, divide(jobs, like, items * rows, threads));
+}
+
+/* Sets de, and sets ("fresh") or adds to df (items, keys, width) and dv (items, width), what the
+ * gradient g of the scores sends back. */
+int regard_additive_backward(const float *e, const float *f, const float *v, const long *which,
+                             const float *g, float *de, float *df, float *dv, long items,
+                             long rows, long keys, long width, long stride, float paired,
+                             float alone, int how, int fresh, int threads, int level) {
+    Job jobs[MOST_THREADS];
+    Part whole = {.e = e, .f = f, .v = v, .which = which, .g = g, .de = de, .df = df, .dv = dv,
+                  .rows = rows, .keys = keys, .width = width, .stride = stride, .fresh = fresh};
+    Job like = {regard_backward_kernel(level), whole, {paired, alone}, .how = how, .level = level};
+    if (items * rows == 0 || keys == 0) return DONE;
+    int count = divide(jobs, like, items * rows, threads), result = DONE;
+    for (int t = 1; t < count; t++)
+        if (jobs[t].from % rows) {
+            jobs[t].df = malloc(keys * width * sizeof(float));
+            jobs[t].dv = malloc(width * sizeof(float));
+            if (!jobs[t].df || !jobs[t].dv) result = NO_MEMORY;
+        }
+    if (result == DONE) result = share(jobs, count);
+    for (int t = 1; t < count; t++) {
+        float *to = df + jobs[t].from / rows * keys * width;
+        float *to_v = dv + jobs[t].from / rows * width;
+        if (result == DONE && jobs[t].df) {
+            for (long n = 0; n < keys * width; n++) to[n] += jobs[t].df[n];
+            for (long n = 0; n < width; n++) to_v[n] += jobs[t].dv[n];
+        }
+        free(jobs[t].df);
+        free(jobs[t].dv);
+    }
+    return result;
+}
