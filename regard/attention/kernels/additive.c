@@ -272,7 +272,7 @@ Kernel regard_forward_kernel(int level) {
     return forward_any;
 }
 
-static Kernel backward_kernel(int level) {
+Kernel regard_backward_kernel(int level) {
 #ifdef X86
     if (level >= 2) return backward_avx512;
     if (level == 1) return backward_avx2;
@@ -389,7 +389,7 @@ int regard_additive_backward(const float *e, const float *f, const float *v, con
                   .rows = rows, .keys = keys, .width = width, .stride = stride, .paired = paired,
                   .fresh = fresh};
     if (items * rows == 0 || keys == 0) return 0;
-    int count = divide(jobs, backward_kernel(level), whole, items * rows, threads), failed = 0;
+    int count = divide(jobs, regard_backward_kernel(level), whole, items * rows, threads), failed = 0;
     for (int t = 1; t < count; t++)
         if (jobs[t].from % rows) {
             jobs[t].df = malloc(keys * width * sizeof(float));

@@ -32,8 +32,9 @@ typedef void (*Kernel)(const Part *);
 typedef void (*Work)(void *);
 void regard_share(Work work, void *jobs, size_t size, int count);
 
-/* The additive scores of one item, and e^2x of rows: see additive.c. */
+/* The additive scores of one item, their way back, and e^2x of rows: see additive.c. */
 Kernel regard_forward_kernel(int level);
+Kernel regard_backward_kernel(int level);
 float regard_exponentials(const float *x, float *to, long rows, long size, long width, int threads,
                           int level);
 
