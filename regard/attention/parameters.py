@@ -8,6 +8,7 @@ from torch.nn import functional
 
 from regard.attention.axes import Parameter
 from regard.attention.errors import DeviceError, DtypeError, OptionError, ShapeError
+from regard.attention.kernels.loop import repeated
 from regard.attention.kernels.numbers import matmul
 
 
@@ -30,7 +31,10 @@ def project(tensor: Tensor, weight: Parameter) -> Tensor:
     """Each row of the tensor through the weight of its head."""
     same_kind(tensor, weight)
     if weight.ndim == 2:
-        return functional.linear(tensor, weight)
+        again = repeated(weight)
+        if again is None or torch.is_autocast_enabled(tensor.device.type):
+            return functional.linear(tensor, weight)
+        return again.product(tensor)
     # One weight for each head: the batch axes before become rows, or matmul would copy it for each.
     return matmul(tensor, _aligned(weight, tensor.ndim).mT)
 

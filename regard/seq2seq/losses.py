@@ -11,7 +11,7 @@ from torch.autograd.function import once_differentiable
 from regard.attention.kernels import native
 from regard.attention.kernels.autocast import off
 
-CHUNK = 1 << 21
+CHUNK = 1 << 23
 """About so many scores at a time, where they are multiplied with a weight."""
 
 NEAR = 1 << 17
@@ -90,7 +90,11 @@ def _near(scores: Tensor) -> list[slice]:
 
 
 class _Told(torch.autograd.Function):
-    """Gradients are found on the way forth, while a chunk's scores are at hand."""
+    """Gradients are found on the way forth, while a chunk's scores are at hand.
+
+    What they will be multiplied with on the way back is mostly 1 / rows, for the objective is a
+    mean. So C does that at once, where to do so later is one more walk through them.
+    """
 
     @staticmethod
     def forward(
@@ -101,10 +105,12 @@ class _Told(torch.autograd.Function):
         # The first chunk sets what the others add to; where there is none, it is zero.
         made = torch.empty_like if len(features) else torch.zeros_like
         gradients = [made(features), made(weight), torch.zeros_like(bias)] if learns else []
+        ctx.foretold = 1.0
         for rows in chunks(len(features), len(weight), CHUNK):
             scores, wanted, own = features[rows] @ weight.mT, targets[rows], chosen[rows]
             if _in_c(scores):
-                lost, own[:] = native.told(scores, bias, wanted, smoothing)
+                ctx.foretold = 1 / len(features)
+                lost, own[:] = native.told(scores, bias, wanted, smoothing, ctx.foretold)
                 total += lost.sum()
             else:
                 for near in _near(scores):
@@ -120,8 +126,10 @@ class _Told(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, outer: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        to_features, to_weight, to_bias = (outer * gradient for gradient in ctx.saved_tensors)
-        return to_features, to_weight, to_bias, None, None
+        gradients = ctx.saved_tensors
+        if ctx.foretold == 1.0 or not torch.equal(outer, torch.full_like(outer, ctx.foretold)):
+            gradients = [gradient * (outer / ctx.foretold) for gradient in gradients]
+        return *gradients, None, None
 
 
 def _turned(

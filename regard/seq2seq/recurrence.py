@@ -91,7 +91,10 @@ class _Whole(torch.autograd.Function):
     ) -> tuple[Tensor, ...]:
         ctx.cell, ctx.states, ctx.saved = cell, [state], []
         ctx.set_materialize_grads(False)
-        learns, turned, outputs = any(ctx.needs_input_grad), weight.mT.contiguous(), []
+        learns, outputs = any(ctx.needs_input_grad), []
+        # Torch turns one matrix in blocks, and an axis of them number by number.
+        alone = len(weight) == 1
+        turned = weight[0].mT.contiguous()[None] if alone else weight.mT.contiguous()
         for inputs in parts.unbind(0):
             with off(parts.device.type):
                 gates = torch.bmm(state[0], turned)

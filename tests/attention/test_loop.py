@@ -14,12 +14,13 @@ from regard.attention.kernels import native
 pytestmark = pytest.mark.skipif(
     native.library() is None, reason="the C kernels were not built here"
 )
-ITEMS, COUNT, SIZE, WIDE, STEPS = 3, 11, 37, 5, 4
+ITEMS, COUNT, SIZE, WIDE, STEPS, HIDDEN = 3, 11, 37, 5, 4, 41
 MAKES: dict[str, Callable[[], scores.Score]] = {
     "dot": scores.Dot,
     "scaled": scores.ScaledDot,
     "cosine": scores.Cosine,
     "bilinear": lambda: scores.Bilinear(SIZE, SIZE),
+    "additive": lambda: scores.Additive(SIZE, SIZE, HIDDEN),
 }
 
 
@@ -59,6 +60,32 @@ def test_contexts_and_gradients_are_those_of_the_reference(
         torch.testing.assert_close(ours, theirs, atol=2e-5, rtol=2e-4)
 
 
+def test_keys_that_are_hidden_between_others_send_nothing() -> None:
+    torch.manual_seed(3)
+    attention = Attention(scores.Additive(SIZE, SIZE, HIDDEN))
+    query, keys = torch.randn(ITEMS, 1, SIZE), torch.randn(ITEMS, COUNT, SIZE, requires_grad=True)
+    seen = torch.rand(ITEMS, 1, COUNT) < 0.5
+    found = []
+    for kernel, looping in ((kernels.Loop(), kernels.loop()), (kernels.Reference(), nullcontext())):
+        memory = attention.prepare(keys, keys.detach(), seen)
+        with looping, kernels.using(kernel):
+            context = attention.read(query, memory).context
+        found.append(torch.autograd.grad(context.square().sum(), keys)[0])
+    torch.testing.assert_close(*found, atol=2e-5, rtol=2e-4)
+    assert not found[0][~seen[:, 0]].any()
+
+
+def test_beyond_its_range_additive_scores_are_those_of_the_reference() -> None:
+    torch.manual_seed(4)
+    attention = Attention(scores.Additive(SIZE, SIZE, HIDDEN))
+    with torch.no_grad():
+        attention.score.query_weight *= 30  # type: ignore[operator]
+    found = _learned(attention, kernels.Loop(), looping=True)
+    truth = _learned(attention, kernels.Reference(), looping=False)
+    for ours, theirs in zip(found, truth, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=2e-4, rtol=2e-3)
+
+
 def test_outside_a_loop_it_refuses() -> None:
     with pytest.raises(KernelError, match=r"within kernels\.loop"):
         _learned(Attention(scores.Dot()), kernels.Loop(), looping=False)
@@ -86,8 +113,9 @@ def test_what_it_cannot_do_goes_the_usual_way() -> None:
     assert torch.equal(inside, attention.read(one, memory).context)
 
 
-def test_two_backwards_of_a_loop_add_up() -> None:
-    attention = Attention(scores.Dot())
+@pytest.mark.parametrize("name", MAKES)
+def test_two_backwards_of_a_loop_add_up(name: str) -> None:
+    attention = Attention(MAKES[name]())
     keys = torch.randn(ITEMS, COUNT, SIZE, requires_grad=True)
     memory = attention.prepare(keys, keys)
     with kernels.loop():

@@ -62,10 +62,22 @@ def test_the_loss_and_its_gradients_are_torchs(size: int, smoothing: float) -> N
     torch.testing.assert_close(total, truth)
     own = scores.log_softmax(-1).gather(-1, targets[:, None])[:, 0]
     torch.testing.assert_close(chosen, own.detach(), atol=1e-5, rtol=1e-5)
-    for ours, theirs in zip(
-        torch.autograd.grad(3 * total, given), torch.autograd.grad(3 * truth, given), strict=True
-    ):
-        torch.testing.assert_close(ours, theirs, atol=2e-5, rtol=2e-5)
+    for factor in (3.0, 1 / 9):  # the latter is the mean's, which is foretold
+        both = (
+            torch.autograd.grad(factor * each, given, retain_graph=True) for each in (total, truth)
+        )
+        for ours, theirs in zip(*both, strict=True):
+            torch.testing.assert_close(ours, theirs, atol=2e-5, rtol=2e-5)
+
+
+def test_a_mean_has_its_gradients_more_than_once() -> None:
+    weight = torch.randn(31, 6, requires_grad=True)
+    total, _ = told(torch.randn(9, 6), weight, torch.zeros(31), torch.randint(0, 31, (9,)))
+    (total / 9).backward(retain_graph=True)
+    assert weight.grad is not None
+    once = weight.grad.clone()
+    (total / 9).backward()
+    torch.testing.assert_close(weight.grad, 2 * once)
 
 
 @pytest.mark.parametrize("rows", [0, 1, 9])

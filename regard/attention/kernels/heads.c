@@ -11,6 +11,7 @@
  * rows (items, count) says which of a step's rows is an item's own.
  */
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,31 +33,96 @@ typedef const float *const *Pairs;
 
 /* ---- the loops, for each level of processor ------------------------------------------------ */
 
-/* Scores of all heads, key by key: a key's heads lie side by side. */
+enum { SIDE = 16, SIDES = 4 };
+
+typedef float Side __attribute__((vector_size(64), aligned(4)));
+typedef float Quarter __attribute__((vector_size(16)));
+
+/* By halves: one number after another would wait for itself. */
+INLINE float total(const Side *sum) {
+    Quarter part[4];
+    memcpy(part, sum, sizeof part);
+    Quarter all = (part[0] + part[2]) + (part[1] + part[3]);
+    return (all[0] + all[2]) + (all[1] + all[3]);
+}
+
+/* A head's products with R keys at once; its query stays in registers. */
+INLINE void products(const Side *q, Pairs at, long first, const int R, float *to, const long sides) {
+    Side sum[4];
+    for (int r = 0; r < R; r++) {
+        const Side *key = (const Side *)(at[r] + first);
+        sum[r] = q[0] * key[0];
+        for (long s = 1; s < sides; s++) sum[r] += q[s] * key[s];
+    }
+    for (int r = 0; r < R; r++) to[r] = total(&sum[r]);
+}
+
+/* Scores of all heads; `size` is that of a head, known beforehand where there are whole sides. */
 INLINE void compared(const Heads *h, const float *q, Pairs at, long count, float *to,
                      const long size) {
-    const long apart = regard_padded(h->count);
-    for (long j = 0; j < count; j++)
-        for (long n = 0; n < h->heads; n++) {
-            const float *a = q + n * size, *b = at[j] + n * size;
-            float sum = 0;
+    const long apart = regard_padded(h->count), sides = size / SIDE;
+    for (long n = 0; n < h->heads; n++, to += apart) {
+        const float *own = q + n * size;
+        long j = 0;
+        if (size % SIDE || sides > SIDES) {
+            for (; j < count; j++) {
+                float sum = 0;
 #pragma omp simd reduction(+ : sum)
-            for (long i = 0; i < size; i++) sum += a[i] * b[i];
-            to[n * apart + j] = sum;
+                for (long i = 0; i < size; i++) sum += own[i] * at[j][n * size + i];
+                to[j] = sum;
+            }
+            continue;
         }
+        Side held[SIDES];
+        for (long s = 0; s < sides; s++) held[s] = ((const Side *)own)[s];
+        for (; j + 4 <= count; j += 4) products(held, at + j, n * size, 4, to + j, sides);
+        for (; j < count; j++) products(held, at + j, n * size, 1, to + j, sides);
+    }
 }
 
 INLINE void summed(const Heads *h, Pairs at, long count, const float *w, float *restrict to,
                    const long size) {
-    const long wide = h->heads * size, apart = regard_padded(h->count);
-    for (long n = 0; n < h->heads; n++) {
+    const long wide = h->heads * size, apart = regard_padded(h->count), sides = size / SIDE;
+    for (long n = 0; n < h->heads; n++, w += apart) {
         float *restrict own = to + n * size;
-        for (long i = 0; i < size; i++) own[i] = 0;
-        for (long j = 0; j < count; j++) {
-            const float share = w[n * apart + j], *a = at[j] + wide + n * size;
+        if (size % SIDE || sides > SIDES) {
+            for (long i = 0; i < size; i++) own[i] = 0;
+            for (long j = 0; j < count; j++)
 #pragma omp simd
-            for (long i = 0; i < size; i++) own[i] += share * a[i];
+                for (long i = 0; i < size; i++) own[i] += w[j] * at[j][wide + n * size + i];
+            continue;
         }
+        Side sum[SIDES] = {0};
+        for (long j = 0; j < count; j++)
+            for (long s = 0; s < sides; s++)
+                sum[s] += w[j] * ((const Side *)(at[j] + wide + n * size))[s];
+        for (long s = 0; s < sides; s++) ((Side *)own)[s] = sum[s];
+    }
+}
+
+/* Scores of all heads to weights. Keys are few: a float is enough for the sum of some of them. */
+INLINE void softmaxes(const Heads *h, long count, float *scores) {
+    for (long n = 0; n < h->heads; n++, scores += regard_padded(h->count)) {
+        float most = -INFINITY;
+        double all = 0;
+#pragma omp simd reduction(max : most)
+        for (long j = 0; j < count; j++) {
+            scores[j] *= h->scale;
+            most = scores[j] > most ? scores[j] : most;
+        }
+        for (long first = 0; first < count; first += 1024) {
+            const long last = first + 1024 < count ? first + 1024 : count;
+            float sum = 0;
+#pragma omp simd reduction(+ : sum)
+            for (long j = first; j < last; j++) {
+                scores[j] = regard_exponential(scores[j] - most);
+                sum += scores[j];
+            }
+            all += sum;
+        }
+        const float share = (float)(1 / all);
+#pragma omp simd
+        for (long j = 0; j < count; j++) scores[j] *= share;
     }
 }
 
@@ -71,6 +137,7 @@ INLINE void summed(const Heads *h, Pairs at, long count, const float *w, float *
 
 typedef void (*Compare)(const Heads *, const float *, Pairs, long, float *);
 typedef void (*Sum)(const Heads *, Pairs, long, const float *, float *);
+typedef void (*Soften)(const Heads *, long, float *);
 
 #define LOOPS(KIND, NAME)                                                                          \
     KIND void compared_##NAME(const Heads *h, const float *q, Pairs at, long n, float *to) {       \
@@ -78,7 +145,8 @@ typedef void (*Sum)(const Heads *, Pairs, long, const float *, float *);
     }                                                                                              \
     KIND void summed_##NAME(const Heads *h, Pairs at, long n, const float *w, float *to) {         \
         SIZED(summed, at, n, w, to)                                                                \
-    }
+    }                                                                                              \
+    KIND void softmaxes_##NAME(const Heads *h, long n, float *to) { softmaxes(h, n, to); }
 
 LOOPS(static, any)
 #ifdef X86
@@ -86,9 +154,11 @@ LOOPS(AVX2, avx2)
 LOOPS(AVX512, avx512)
 static const Compare all_compare[] = {compared_any, compared_avx2, compared_avx512};
 static const Sum all_sum[] = {summed_any, summed_avx2, summed_avx512};
+static const Soften all_soften[] = {softmaxes_any, softmaxes_avx2, softmaxes_avx512};
 #else
 static const Compare all_compare[] = {compared_any, compared_any, compared_any};
 static const Sum all_sum[] = {summed_any, summed_any, summed_any};
+static const Soften all_soften[] = {softmaxes_any, softmaxes_any, softmaxes_any};
 #endif
 
 /* ---- one item, and threads ----------------------------------------------------------------- */
@@ -107,9 +177,8 @@ static void one(const Heads *h, long item, float *scores, const float **at, int 
     const long count = h->lengths ? h->lengths[item / h->share] : h->count;
     found(h, item, count, at);
     all_compare[level](h, h->q + item * h->stride, at, count, scores);
-    for (long n = 0; n < h->heads; n++) {
-        regard_softmax(scores + n * apart, count, h->scale, level);
-        if (!h->weights) continue;
+    all_soften[level](h, count, scores);
+    for (long n = 0; h->weights && n < h->heads; n++) {
         float *to = h->weights + (item * h->heads + n) * h->count;
         memcpy(to, scores + n * apart, count * sizeof(float));
         memset(to + count, 0, (h->count - count) * sizeof(float));

@@ -1,13 +1,13 @@
 """One query an item, step by step, as a decoder learns: each step's read is one call of C.
 
-What the steps send to keys and values is put off, see `owed`. That needs to be told of, by `loop`,
-for it has a gradient of the first order only, which must be asked for once, for all steps.
+What the steps send to keys, values and weights is put off, see `owed`. That needs to be told of, by
+`loop`, for it has a gradient of the first order only, which must be asked for once, for all steps.
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -15,17 +15,20 @@ from torch.autograd.function import once_differentiable
 
 from regard.attention.axes import Context, Weights
 from regard.attention.kernels import native
-from regard.attention.kernels.comparison import Dot
-from regard.attention.kernels.owed import Owed, collected
+from regard.attention.kernels.additive import Additive
+from regard.attention.kernels.comparison import Dot, Tanh
+from regard.attention.kernels.owed import Owed, Running, Weight, collected
 from regard.attention.kernels.request import Request
 from regard.attention.kernels.rule import Soft
 from regard.attention.kernels.step import Known, Step
 
+Made = TypeVar("Made")
+
 
 class _Running(threading.local):
-    """The loop that this thread is in, if any: what is owed to each tensor that steps read."""
+    """The loop that this thread is in, if any: what was made of each tensor that steps use."""
 
-    owed: "dict[int, tuple[Tensor, Tensor, Owed]] | None" = None
+    made: "dict[tuple[Any, int], tuple[Tensor, Any]] | None" = None
 
 
 _running = _Running()
@@ -39,23 +42,56 @@ def loop() -> Iterator[None]:
         for query in queries:
             state = step(state, attention.read(query, memory))
     """
-    before, _running.owed = _running.owed, {}
+    before, _running.made = _running.made, {}
     try:
         yield
     finally:
-        _running.owed = before
+        _running.made = before
+
+
+def _once(make: Callable[[Tensor], Made], tensor: Tensor) -> Made:
+    """What is made of a tensor, once a loop."""
+    assert _running.made is not None
+    place = make, id(tensor)
+    if place not in _running.made:
+        # The tensor itself is held, too: as long as it lives nobody else has its number.
+        _running.made[place] = tensor, make(tensor)
+    found: Made = _running.made[place][1]
+    return found
+
+
+def _put_off(tensor: Tensor) -> tuple[Tensor, Owed]:
+    """The tensor as this loop reads it, and the products that will be owed to it."""
+    owed = Owed()
+    return collected(tensor, owed), owed
+
+
+def _added_to(tensor: Tensor) -> tuple[Tensor, Running]:
+    """The same of a tensor whose gradient is no product."""
+    owed = Running(tensor)
+    return collected(tensor, owed), owed
+
+
+def repeated(weight: Tensor) -> Weight | None:
+    """A weight as the steps of a loop use it; None outside of one, and where nothing is learned."""
+    if _running.made is None or not (torch.is_grad_enabled() and weight.requires_grad):
+        return None
+    return _once(Weight, weight)
 
 
 class Loop:
-    """Dot products of one query an item with a gradient, in C where it was built."""
+    """Dot products and additive scores of one query an item with a gradient, in C if it was built.
+
+    Beyond the range of additive scores in C their usual kernel answers.
+    """
 
     def refusals(self, request: Request) -> list[str]:
         """Why this request cannot be answered here; empty if it can."""
         comparison = request.comparison
-        if _running.owed is None:
+        if _running.made is None:
             return ["it is for reads within kernels.loop()"]
-        if not isinstance(comparison, Dot) or comparison.factor is not None:
-            return ["it takes dot products, without a factor that learns"]
+        if isinstance(comparison, Dot) and comparison.factor is not None:
+            return ["it takes dot products without a factor that learns"]
         with torch.no_grad():
             reasons = Step().refusals(request)
         if not reasons:
@@ -66,48 +102,90 @@ class Loop:
 
     def prefers(self, request: Request) -> bool:
         """Wherever it is told of."""
-        return _running.owed is not None and request.wants_gradient and request.shape[-2] == 1
+        return _running.made is not None and request.wants_gradient and request.shape[-2] == 1
 
     def __call__(self, request: Request) -> tuple[Context, Weights | None]:
         comparison, rule = request.comparison, request.rule
-        assert isinstance(comparison, Dot)
+        assert isinstance(comparison, Dot | Tanh)
         assert isinstance(rule, Soft)
-        known: Known = request.view.known[Step]
-        keys, values = _collected(comparison.keys), _collected(request.values)
-        scale = comparison.scale / rule.temperature
-        context: Tensor = _Read.apply(comparison.queries, *keys, *values, known, scale)  # type: ignore[no-untyped-call]
+        asked = _Asked(request.view.known[Step], comparison, rule.temperature)
+        if not asked.answered:
+            return Additive()(request)
+        values = _once(_put_off, request.values)
+        context: Tensor
+        if isinstance(comparison, Dot):
+            keys = _once(_put_off, comparison.keys)
+            context = _Read.apply(comparison.queries, *keys, *values, asked)  # type: ignore[no-untyped-call]
+        else:
+            sums = _once(_added_to, comparison.keys)
+            context = _AdditiveRead.apply(comparison.queries, comparison.v, *sums, *values, asked)  # type: ignore[no-untyped-call]
         return context, None
 
 
-def _collected(tensor: Tensor) -> tuple[Tensor, Owed]:
-    """The tensor as this loop reads it, and what will be owed to it."""
-    assert _running.owed is not None
-    if id(tensor) not in _running.owed:
-        owed = Owed()
-        # The tensor itself is held, too: as long as it lives nobody else has its number.
-        _running.owed[id(tensor)] = tensor, collected(tensor, owed), owed
-    return _running.owed[id(tensor)][1:]
+class _Asked:
+    """One step, asked and answered; C reads keys and values again on the way back."""
+
+    def __init__(self, known: Known, comparison: Dot | Tanh, temperature: float) -> None:
+        queries = comparison.queries
+        self.known, self.scale, self.v = known, 1 / temperature, None
+        if isinstance(comparison, Dot):
+            self.scale = comparison.scale / temperature
+        else:
+            self.v = known.own_v(comparison)
+        self.weights = queries.new_empty(*known.shape)
+        context = queries.new_empty(*known.context_shape)
+        self.answered = native.step(
+            known.memory, queries, self.v, self.scale, self.weights, context, known.work
+        )
+        self.found = [context]
+
+    def context(self) -> Tensor:
+        """What was read, once: a node that held its own result would never be freed."""
+        return self.found.pop()
 
 
 class _Read(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, *given: Any) -> Tensor:
-        queries, keys, ctx.to_keys, values, ctx.to_values, known, scale = given
-        weights, context = queries.new_empty(*known.shape), queries.new_empty(*known.context_shape)
-        native.step(known.memory, queries, None, scale, weights, context, known.work)
-        ctx.save_for_backward(queries, keys, values, weights)  # C reads keys and values again
-        ctx.known, ctx.scale = known, scale
+        queries, keys, ctx.to_keys, values, ctx.to_values, ctx.asked = given
+        ctx.save_for_backward(queries, keys, values)
+        context: Tensor = ctx.asked.context()
         return context
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, sent: Tensor) -> tuple[Tensor | None, ...]:
-        queries, _, _, weights = ctx.saved_tensors
-        sent, known = sent.contiguous(), ctx.known
+        queries, _, _ = ctx.saved_tensors
+        sent, weights, known = sent.contiguous(), ctx.asked.weights, ctx.asked.known
         to_scores, to_queries = torch.empty_like(weights), torch.empty_like(queries)
-        native.step_back(known.memory, sent, weights, ctx.scale, to_scores, to_queries, known.work)
+        native.step_back(
+            known.memory, sent, weights, ctx.asked.scale, to_scores, to_queries, known.work
+        )
         if ctx.needs_input_grad[1]:
             ctx.to_keys.add(to_scores, queries)
         if ctx.needs_input_grad[3]:
             ctx.to_values.add(weights, sent)
-        return to_queries, *[None] * 6
+        return to_queries, *[None] * 5
+
+
+class _AdditiveRead(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, *given: Any) -> Tensor:
+        queries, v, keys, ctx.to_keys, values, ctx.to_values, ctx.asked = given
+        ctx.save_for_backward(queries, v, keys, values)
+        context: Tensor = ctx.asked.context()
+        return context
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, sent: Tensor) -> tuple[Tensor | None, ...]:
+        queries, v, _, _ = ctx.saved_tensors
+        sent, asked, known = sent.contiguous(), ctx.asked, ctx.asked.known
+        to_queries, to_v = native.additive_step_back(
+            known.memory, (queries, asked.v), sent, asked.weights, asked.scale,
+            ctx.to_keys.sum(known.memory.width), known.work,
+        )  # fmt: skip
+        if ctx.needs_input_grad[4]:
+            ctx.to_values.add(asked.weights, sent)
+        to_v = to_v[:, : v.shape[-1]].view(queries.shape).sum_to_size(v.shape)
+        return to_queries, to_v, *[None] * 5

@@ -147,6 +147,34 @@ def step_back(
     )  # fmt: skip
 
 
+def additive_step_back(
+    memory: StepMemory, asked: tuple[Tensor, Tensor], sent: Tensor, weights: Tensor, scale: float,
+    to_keys: Tensor, work: int,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """What a context's gradient sends to the queries of additive scores and to each item's v.
+
+    Args:
+        memory: What was read.
+        asked: Queries and v, as they were given to `step`.
+        sent: The context's gradient.
+        weights: What `step` has found.
+        scale: As it was given to `step`.
+        to_keys: `(items, count, width)`; what is sent to the keys is added to it.
+        work: As above.
+    """
+    queries, v = asked
+    to_queries, to_v = torch.empty_like(queries), queries.new_empty(memory.items, memory.width)
+    _answered(
+        memory,
+        built().regard_additive_step_back(
+            ctypes.addressof(memory), queries.data_ptr(), v.data_ptr(), sent.data_ptr(),
+            weights.data_ptr(), scale, to_queries.data_ptr(), to_keys.data_ptr(), to_v.data_ptr(),
+            threads(work), level(),
+        ),
+    )  # fmt: skip
+    return to_queries, to_v
+
+
 def _answered(memory: StepMemory, result: int) -> bool:
     if result == NO_MEMORY:
         raise KernelError(
@@ -269,21 +297,37 @@ def log_softmax(scores: Tensor, bias: Tensor | None) -> None:
     """Turn scores, `(row, token)`, contiguous, into log-probabilities, in place."""
     rows, count = scores.shape
     built().regard_tokens(
-        scores.data_ptr(), None if bias is None else bias.data_ptr(), None, 0.0, None, None,
-        count, rows, threads(scores.numel()), level(),
+        scores.data_ptr(), None if bias is None else bias.data_ptr(), None, 0.0, 1.0,
+        None, None, count, rows, threads(scores.numel()), level(),
     )  # fmt: skip
 
 
-def told(scores: Tensor, bias: Tensor, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
-    """The loss of each row, and its target's log-probability; scores become their gradients."""
+def told(
+    scores: Tensor, bias: Tensor, targets: Tensor, smoothing: float, factor: float
+) -> tuple[Tensor, Tensor]:
+    """The loss of each row, and its target's log-probability.
+
+    Scores become their gradients, times the factor.
+    """
     rows, count = scores.shape
     chosen, losses = scores.new_empty(rows), scores.new_empty(rows)
     targets = targets.contiguous()
     built().regard_tokens(
-        scores.data_ptr(), bias.data_ptr(), targets.data_ptr(), smoothing,
+        scores.data_ptr(), bias.data_ptr(), targets.data_ptr(), smoothing, factor,
         chosen.data_ptr(), losses.data_ptr(), count, rows, threads(scores.numel()), level(),
     )  # fmt: skip
     return losses, chosen
+
+
+def best(scores: Tensor) -> Tensor:
+    """The place of the greatest of each row of contiguous floats, the first of equals."""
+    *batch, count = scores.shape
+    found = torch.empty(*batch, dtype=torch.int64)
+    rows = found.numel()
+    built().regard_best(
+        scores.data_ptr(), found.data_ptr(), count, rows, threads(scores.numel()), level()
+    )
+    return found
 
 
 def residual(seen: Tensor, found: Tensor | None, bias: Tensor | None, norm: nn.LayerNorm) -> Tensor:

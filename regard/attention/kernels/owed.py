@@ -1,14 +1,25 @@
 """A tensor that every step of a loop uses, with its gradient computed once, after the last step.
 
 Step by step its gradient is one small product and one large sum each. Put off until all steps have
-been gone back through, it is one large product.
+been gone back through, it is one large product; or, where it is no product, the steps add to it
+where it lies.
 """
 
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+
+from regard.attention.kernels.autocast import off
+
+
+@runtime_checkable
+class Debt(Protocol):
+    """What is owed to a tensor."""
+
+    def paid(self) -> Tensor | None:
+        """All of it; nothing is owed then."""
 
 
 class Owed:
@@ -32,15 +43,48 @@ class Owed:
         return columns.mT @ rows
 
 
-def collected(tensor: Tensor, owed: Owed) -> Tensor:
+class Running:
+    """A sum that steps add to by themselves."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.like = tensor.detach()
+        self.total: Tensor | None = None
+
+    def sum(self, width: int) -> Tensor:
+        """Where to add; its last axis is padded to so many numbers."""
+        if self.total is None:
+            self.total = self.like.new_zeros(*self.like.shape[:-1], width)
+        return self.total
+
+    def paid(self) -> Tensor | None:
+        """The sum; the next one begins at zero."""
+        total, self.total = self.total, None
+        return None if total is None else total[..., : self.like.shape[-1]]
+
+
+def collected(tensor: Tensor, owed: Debt) -> Tensor:
     """The tensor itself; its way back comes after that of all who use it, and pays what is owed."""
     found: Tensor = _Collected.apply(tensor, owed)  # type: ignore[no-untyped-call]
     return found
 
 
+class Weight:
+    """A weight, `(out, in)`, that every step of a loop multiplies with."""
+
+    def __init__(self, weight: Tensor) -> None:
+        self.owed = Owed()
+        self.collected = collected(weight, self.owed)
+        self.turned = weight.detach().mT.contiguous()
+
+    def product(self, inputs: Tensor) -> Tensor:
+        """One step's `inputs @ weight.mT`."""
+        made: Tensor = _Product.apply(inputs, self.collected, self.turned, self.owed)  # type: ignore[no-untyped-call]
+        return made
+
+
 class _Collected(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, tensor: Tensor, owed: Owed) -> Tensor:
+    def forward(ctx: Any, tensor: Tensor, owed: Debt) -> Tensor:
         ctx.owed = owed
         ctx.set_materialize_grads(False)
         return tensor.view_as(tensor)
@@ -52,3 +96,19 @@ class _Collected(torch.autograd.Function):
         if sent is None or paid is None:
             return sent if paid is None else paid, None
         return paid.add_(sent), None
+
+
+class _Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, inputs: Tensor, weight: Tensor, turned: Tensor, owed: Owed) -> Tensor:
+        ctx.save_for_backward(inputs, weight)
+        ctx.owed = owed
+        with off(inputs.device.type):
+            return inputs @ turned
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None, None]:
+        inputs, weight = ctx.saved_tensors
+        ctx.owed.add(gradient.flatten(0, -2), inputs.flatten(0, -2))
+        return gradient @ weight if ctx.needs_input_grad[0] else None, None, None, None

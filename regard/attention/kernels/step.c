@@ -35,6 +35,8 @@ typedef struct {
     float scale, *weights, *context;
     int back; /* go from the last item to the first */
     int level;
+    const float *sent; /* on the way back of additive scores: the context's gradient, else NULL */
+    float *to_q, *to_keys, *to_v;
 } Step;
 
 /* ---- the loops, for each level of processor ------------------------------------------------ */
@@ -132,20 +134,19 @@ void regard_softmax(float *scores, long count, float scale, int level) {
     for (long j = 0; j < count; j++) scores[j] *= share;
 }
 
-/* The additive scores of the keys up to `until`; 0 if they are out of range. */
-static int additive(const Step *s, long item, const float *q, float *e, long until,
-                    float *scores) {
+/* A query and v against the keys up to `until`; none if they are out of range. e has room for both
+ * and for what is sent to the query. */
+static Part compared(const Step *s, long item, float *e, long until) {
     const Memory *m = s->memory;
+    const float *q = s->q + item * m->size;
     long own = item / m->keys_share;
     float farthest = regard_exponentials(q, e, 1, m->size, m->width, 1, s->level), longest = 0.0f;
     for (long j = 0; j < until; j++)
         longest = fmaxf(longest, m->reach[own * m->count + j]);
-    if (!(farthest + longest < m->alone)) return 0; /* or NaN */
-    Part part = {.e = e, .f = m->keys + own * m->count * m->width, .v = e + m->width,
-                 .scores = scores, .rows = 1, .keys = until, .width = m->width,
-                 .paired = farthest + longest < m->paired};
-    regard_forward_kernel(s->level)(&part);
-    return 1;
+    memcpy(e + m->width, s->v + item / m->v_share * m->size, m->size * sizeof(float));
+    if (!(farthest + longest < m->alone)) return (Part){.keys = 0}; /* or NaN */
+    return (Part){.e = e, .f = m->keys + own * m->count * m->width, .v = e + m->width, .rows = 1,
+                  .keys = until, .width = m->width, .paired = farthest + longest < m->paired};
 }
 
 /* What reaches the scores, of what reaches the weights that softmax made of them; in place. */
@@ -156,20 +157,27 @@ static void slopes(const float *weights, const long *seen, float *sent, long cou
         sent[j] = scale * weights[seen[j]] * (sent[j] - (float)mean);
 }
 
-static int one(const Step *s, long item, long *seen, float *scores, float *e) {
-    const Memory *m = s->memory;
-    const float *q = s->q + item * m->size;
+/* Which keys an item may read, and how many. */
+static long in_sight(const Memory *m, long item, long *seen) {
     const unsigned char *allowed = m->allowed ? m->allowed + item * m->count : NULL;
     long count = 0;
     for (long j = 0; j < m->count; j++)
         if (!allowed || allowed[j]) seen[count++] = j;
+    return count;
+}
+
+static int one(const Step *s, long item, long *seen, float *scores, float *e) {
+    const Memory *m = s->memory;
+    const long count = in_sight(m, item, seen);
     if (s->v && count) {
-        memcpy(e + m->width, s->v + item / m->v_share * m->size, m->size * sizeof(float));
-        if (!additive(s, item, q, e, seen[count - 1] + 1, scores)) return 0;
+        Part part = compared(s, item, e, seen[count - 1] + 1);
+        if (!part.keys) return 0;
+        part.scores = scores;
+        regard_forward_kernel(s->level)(&part);
         for (long j = 0; j < count; j++) scores[j] = scores[seen[j]];
     } else {
         const float *keys = m->keys + item / m->keys_share * m->count * m->width;
-        all_dots[s->level](m, q, keys, seen, count, scores);
+        all_dots[s->level](m, s->q + item * m->size, keys, seen, count, scores);
     }
     if (s->read)
         slopes(s->read + item * m->count, seen, scores, count, s->scale);
@@ -180,6 +188,29 @@ static int one(const Step *s, long item, long *seen, float *scores, float *e) {
     for (long j = 0; j < count; j++) weights[seen[j]] = scores[j];
     const float *values = m->values + item / m->values_share * m->count * m->wide;
     all_sums[s->level](m, values, seen, count, scores, s->context + item * m->wide);
+    return 1;
+}
+
+/* The way back of additive scores: what reaches a weight is sent . value, as with dot products. */
+static int one_back(const Step *s, long item, long *seen, float *scores, float *e) {
+    const Memory *m = s->memory;
+    const long count = in_sight(m, item, seen), until = count ? seen[count - 1] + 1 : 0;
+    float *to_q = s->to_q + item * m->size, *to_v = s->to_v + item * m->width;
+    const float *values = m->values + item / m->values_share * m->count * m->wide;
+    const Memory turned = {.size = m->wide, .width = m->wide};
+    memset(to_q, 0, m->size * sizeof(float));
+    memset(to_v, 0, m->width * sizeof(float));
+    if (!count) return 1;
+    all_dots[s->level](&turned, s->sent + item * m->wide, values, seen, count, scores);
+    slopes(s->read + item * m->count, seen, scores, count, s->scale);
+    for (long j = until, n = count; j-- > 0;) /* from the end, where none is overwritten */
+        scores[j] = n && seen[n - 1] == j ? scores[--n] : 0.0f;
+    Part part = compared(s, item, e, until);
+    if (!part.keys) return 0;
+    part.g = scores, part.de = e + 2 * m->width, part.dv = to_v;
+    part.df = s->to_keys + item * m->count * m->width;
+    regard_backward_kernel(s->level)(&part);
+    memcpy(to_q, part.de, m->size * sizeof(float));
     return 1;
 }
 
@@ -198,11 +229,12 @@ static void work(void *given) {
     const Memory *m = job->step->memory;
     long *seen = malloc(regard_padded(m->count) * (sizeof(long) + sizeof(float)));
     float *scores = (float *)(seen + regard_padded(m->count)), *e = NULL;
-    if (job->step->v) e = calloc(2 * m->width, sizeof(float));
+    if (job->step->v) e = calloc(3 * m->width, sizeof(float));
     job->result = seen && (e || !job->step->v) ? DONE : NO_MEMORY;
+    int (*each)(const Step *, long, long *, float *, float *) = job->step->sent ? one_back : one;
     for (long n = 0; n < job->to - job->from && job->result == DONE; n++) {
         const long item = job->step->back ? job->to - 1 - n : job->from + n;
-        job->result = one(job->step, item, seen, scores, e) ? DONE : OUT_OF_RANGE;
+        job->result = each(job->step, item, seen, scores, e) ? DONE : OUT_OF_RANGE;
     }
     free(seen), free(e);
 }
@@ -227,7 +259,8 @@ static int answered(const Step *step, int threads) {
 int regard_step(Memory *memory, const float *q, const float *v, float scale, float *weights,
                 float *context, int threads, int level) {
     memory->back = !memory->back;
-    Step step = {memory, q, v, NULL, scale, weights, context, memory->back, level};
+    Step step = {.memory = memory, .q = q, .v = v, .scale = scale, .weights = weights,
+                 .context = context, .back = memory->back, .level = level};
     return answered(&step, threads);
 }
 
@@ -240,6 +273,17 @@ int regard_step_back(const Memory *memory, const float *sent, const float *weigh
     turned.keys = memory->values, turned.values = memory->keys;
     turned.size = turned.width = memory->wide, turned.wide = memory->width;
     turned.keys_share = memory->values_share, turned.values_share = memory->keys_share;
-    Step step = {&turned, sent, NULL, weights, scale, to_scores, to_q, 0, level};
+    Step step = {.memory = &turned, .q = sent, .read = weights, .scale = scale,
+                 .weights = to_scores, .context = to_q, .level = level};
+    return answered(&step, threads);
+}
+
+/* The way back of additive scores, of items that each have their own keys: what is sent to them is
+ * added to to_keys (items, count, width), what is sent to v is set for each item. */
+int regard_additive_step_back(const Memory *memory, const float *q, const float *v, const float *sent,
+                              const float *weights, float scale, float *to_q, float *to_keys,
+                              float *to_v, int threads, int level) {
+    Step step = {.memory = memory, .q = q, .v = v, .read = weights, .scale = scale, .sent = sent,
+                 .to_q = to_q, .to_keys = to_keys, .to_v = to_v, .level = level};
     return answered(&step, threads);
 }

@@ -64,8 +64,7 @@ class Step:
                 queries = comparison.scaled_queries()
         else:
             assert isinstance(comparison, Tanh)
-            queries, v = comparison.queries, comparison.v
-            v = v if known.one_v else v.expand_as(queries).contiguous()
+            queries, v = comparison.queries, known.own_v(comparison)
         # Sizes one by one: torch takes twice as long to read them from a tuple.
         weights, context = queries.new_empty(*known.shape), queries.new_empty(*known.context_shape)
         if native.step(known.memory, queries, v, scale, weights, context, known.work):
@@ -103,6 +102,11 @@ class Known:
             paired=PAIRED,
             alone=ALONE,
         )
+
+    def own_v(self, comparison: Tanh) -> Tensor:
+        """The vector of additive scores: one for all, or one for each query."""
+        v = comparison.v
+        return v if self.one_v else v.expand_as(comparison.queries).contiguous()
 
     def serves(self, comparison: Dot | Tanh, request: Request) -> bool:
         """Is it the very memory that this was made for, and are the queries of the same shape?"""

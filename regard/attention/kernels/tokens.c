@@ -12,69 +12,102 @@ typedef struct {
     float *x;
     const float *bias;
     const long *targets; /* of regard_told, else NULL */
-    float smoothing, *chosen, *losses;
+    float smoothing, factor, *chosen, *losses;
+    long *best; /* of regard_best, else NULL */
     long from, to, count;
     int level;
 } Job;
 
-/* The bias added and the greatest taken off, NaN kept. */
-INLINE void shift(float *restrict x, const float *restrict bias, long count) {
+enum { SOME = 1024 }; /* of which a sum is taken as a float; sums of these are doubles */
+
+/* The bias added, where there is one, and the greatest found, past NaN. */
+INLINE float greatest(float *restrict x, const float *restrict bias, long count) {
     float most = -INFINITY;
     if (bias)
-#pragma omp simd
-        for (long j = 0; j < count; j++) x[j] += bias[j];
 #pragma omp simd reduction(max : most)
-    for (long j = 0; j < count; j++) most = x[j] > most ? x[j] : most;
-#pragma omp simd
-    for (long j = 0; j < count; j++) x[j] -= most;
+        for (long j = 0; j < count; j++) {
+            x[j] += bias[j];
+            most = x[j] > most ? x[j] : most;
+        }
+    else
+#pragma omp simd reduction(max : most)
+        for (long j = 0; j < count; j++) most = x[j] > most ? x[j] : most;
+    return most;
 }
 
 INLINE void log_softmax(const Job *job, float *restrict x) {
+    const float most = greatest(x, job->bias, job->count);
     double total = 0;
-    shift(x, job->bias, job->count);
-    for (long first = 0; first < job->count; first += 1024) { /* floats for a while, then a double */
-        const long last = first + 1024 < job->count ? first + 1024 : job->count;
+    for (long first = 0; first < job->count; first += SOME) {
+        const long last = first + SOME < job->count ? first + SOME : job->count;
         float sum = 0;
 #pragma omp simd reduction(+ : sum)
-        for (long j = first; j < last; j++) sum += regard_exponential(x[j]);
+        for (long j = first; j < last; j++) sum += regard_exponential(x[j] - most);
         total += sum;
     }
     const float log_total = (float)log(total);
 #pragma omp simd
-    for (long j = 0; j < job->count; j++) x[j] -= log_total;
+    for (long j = 0; j < job->count; j++) x[j] = x[j] - most - log_total;
 }
 
-/* The loss of a row with a smoothed target; the row becomes the gradient of its scores. */
+/* The loss of a row with a smoothed target; the row becomes the gradient of its scores, times the
+ * factor. */
 INLINE void told(const Job *job, float *restrict x, long row) {
     const long count = job->count, target = job->targets[row];
+    const float most = greatest(x, job->bias, count), own = x[target] - most;
     double total = 0, all = 0;
-    shift(x, job->bias, count);
-    const float own = x[target];
-    for (long first = 0; first < count; first += 1024) {
-        const long last = first + 1024 < count ? first + 1024 : count;
+    for (long first = 0; first < count; first += SOME) {
+        const long last = first + SOME < count ? first + SOME : count;
         float sum = 0, plain = 0;
 #pragma omp simd reduction(+ : sum, plain)
         for (long j = first; j < last; j++) {
-            plain += x[j];
-            x[j] = regard_exponential(x[j]);
+            const float below = x[j] - most;
+            plain += below;
+            x[j] = regard_exponential(below);
             sum += x[j];
         }
         total += sum, all += plain;
     }
-    const float share = (float)(1 / total), spread = job->smoothing / count;
+    const float share = (float)(job->factor / total);
+    const float spread = job->factor * job->smoothing / count;
 #pragma omp simd
     for (long j = 0; j < count; j++) x[j] = x[j] * share - spread;
-    x[target] -= 1 - job->smoothing;
+    x[target] -= job->factor * (1 - job->smoothing);
     const double log_total = log(total), mean = job->smoothing ? all / count - log_total : 0;
     job->chosen[row] = (float)(own - log_total);
     job->losses[row] =
         (float)-((1 - job->smoothing) * (own - log_total) + job->smoothing * mean);
 }
 
+/* Where the greatest is, the first of equals; what is no number is greater than all. */
+INLINE long best(const float *restrict x, long count) {
+    float most = -INFINITY;
+    long block = 0;
+    for (long first = 0; first < count; first += SOME) {
+        const long last = first + SOME < count ? first + SOME : count;
+        float own = -INFINITY;
+        int nans = 0;
+#pragma omp simd reduction(max : own) reduction(| : nans)
+        for (long j = first; j < last; j++) {
+            own = x[j] > own ? x[j] : own;
+            nans |= x[j] != x[j];
+        }
+        if (nans)
+            for (long j = first; j < last; j++)
+                if (x[j] != x[j]) return j;
+        if (own > most) most = own, block = first;
+    }
+    for (long j = block; j < count; j++)
+        if (x[j] == most) return j;
+    return 0;
+}
+
 INLINE void rows(const Job *job) {
     for (long row = job->from; row < job->to; row++) {
         float *x = job->x + row * job->count;
-        if (job->targets)
+        if (job->best)
+            job->best[row] = best(x, job->count);
+        else if (job->targets)
             told(job, x, row);
         else
             log_softmax(job, x);
@@ -83,9 +116,16 @@ INLINE void rows(const Job *job) {
 
 #include "by_rows.h"
 
-/* With targets, the loss and each target's log-probability; without, the log-probabilities. */
-void regard_tokens(float *x, const float *bias, const long *targets, float smoothing, float *chosen,
-                   float *losses, long count, long total, int threads, int level) {
-    by_rows((Job){x, bias, targets, smoothing, chosen, losses, .count = count, .level = level}, total,
-            threads);
+/* With targets, the loss and each target's log-probability, and gradients of the loss times the
+ * factor; without, the log-probabilities. */
+void regard_tokens(float *x, const float *bias, const long *targets, float smoothing, float factor,
+                   float *chosen, float *losses, long count, long total, int threads, int level) {
+    by_rows((Job){x, bias, targets, smoothing, factor, chosen, losses, .count = count,
+                  .level = level},
+            total, threads);
+}
+
+/* The place of the greatest in each row. */
+void regard_best(float *x, long *best, long count, long total, int threads, int level) {
+    by_rows((Job){.x = x, .best = best, .count = count, .level = level}, total, threads);
 }

@@ -14,18 +14,12 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.attention.heads import MultiHead
-from regard.attention.kernels import chosen, native, native_heads
-from regard.attention.scores import ScaledDot
-from regard.attention.selection import Softmax
+from regard.attention.kernels import native, native_heads
 from regard.seq2seq.decoders.base import Carried, Stepped
 from regard.seq2seq.embeddings import sinusoids
+from regard.seq2seq.packed import Parts, ends, following, joined, made, own, plain, possible
 from regard.seq2seq.seams import Encoded
 from regard.seq2seq.transformer_parts import Residual
-from regard.seq2seq.turned import turned
-
-Seen = Float[Tensor, "row size"]
-Linear = tuple[Tensor, Tensor]
-"""A weight, `(in, out)`, and its bias."""
 
 
 @runtime_checkable
@@ -50,30 +44,12 @@ class Packed:
 
     def __init__(self, layer: Layer, last: nn.LayerNorm) -> None:
         inward, across = layer.inward, layer.across
-        into, *_, out = layer.forward_part
-        assert isinstance(into, nn.Linear)
-        assert isinstance(out, nn.Linear)
+        into, out = ends(layer.forward_part)
         self.heads = inward.heads
-        self.inward = _joined(inward.query, inward.key, inward.value)
-        self.source = _joined(across.key, across.value)
-        self.asked, self.into = _own(across.query), _own(into)
-        self.lasts = [_own(each) for each in (inward.out, across.out, out)]
-        self.first = layer.recalled.first
-        self.norms = [each.norm for each in (layer.recalled, layer.read, layer.thought)]
-        if self.first:  # then a part is followed by the norm of the next
-            self.norms = [*self.norms[1:], last]
-
-    def after(self, part: int, seen: Seen, found: Float[Tensor, "row inner"]) -> tuple[Seen, Seen]:
-        """What was seen with what a part found, and what the next part is given.
-
-        Args:
-            part: Which of the three.
-            seen: What the part was given; overwritten.
-            found: What it found, before its last linear layer.
-        """
-        weight, bias = self.lasts[part]
-        normal = native.residual(seen, found @ weight, bias, self.norms[part])
-        return (seen if self.first else normal), normal
+        self.inward = joined(inward.query, inward.key, inward.value)
+        self.source = joined(across.key, across.value)
+        self.asked, self.into = own(across.query), own(into)
+        self.parts = Parts((inward.out, across.out, out), _residuals(layer), last)
 
 
 @dataclass(slots=True)
@@ -98,42 +74,14 @@ class Shared:
 
 def serves(layers: list[Layer], embedding: nn.Embedding) -> bool:
     """Can these layers be stepped through so, here and now?"""
-    weight = embedding.weight
-    return (
-        native.library() is not None
-        and not chosen()
-        and not torch.is_grad_enabled()
-        and not embedding.training
-        and not torch.compiler.is_compiling()
-        and not torch.is_autocast_enabled("cpu")
-        and weight.is_cpu
-        and weight.dtype == torch.float32
-        and all(_plain(layer) for layer in layers)
+    return possible(embedding) and all(
+        plain((layer.inward, layer.across), layer.forward_part, _residuals(layer))
+        for layer in layers
     )
 
 
-def _plain(layer: Layer) -> bool:
-    """Is it made of scaled dot products, softmax and linear layers that nobody has replaced?"""
-    linears = [layer.forward_part[0], layer.forward_part[-1]]
-    for reader in (layer.inward, layer.across):
-        score, select = reader.attention.score, reader.attention.select
-        linears += [reader.query, reader.key, reader.value, reader.out]
-        if type(score) is not ScaledDot or score.scale is not None or score.factor is not None:
-            return False
-        if type(select) is not Softmax or select.temperature != 1.0:
-            return False
-        if reader.heads != reader.key_heads:
-            return False
-    norms = [each.norm for each in (layer.recalled, layer.read, layer.thought)]
-    return all(_biased(linear) for linear in linears) and all(
-        type(norm) is nn.LayerNorm for norm in norms
-    )
-
-
-def _biased(linear: nn.Module) -> bool:
-    return (
-        type(linear) is nn.Linear and linear.bias is not None and not linear.weight.is_inference()
-    )
+def _residuals(layer: Layer) -> tuple[Residual, ...]:
+    return layer.recalled, layer.read, layer.thought
 
 
 def start(layers: list[Layer], last: nn.Module, encoded: Encoded) -> Carried:
@@ -145,13 +93,13 @@ def start(layers: list[Layer], last: nn.Module, encoded: Encoded) -> Carried:
         encoded: What is known of the source.
     """
     norms = [layer.recalled.norm for layer in layers]
-    following = [*norms[1:], last if isinstance(last, nn.LayerNorm) else norms[0]]
-    packed = [Packed(layer, norm) for layer, norm in zip(layers, following, strict=True)]
+    after = following(norms, last)
+    packed = [Packed(layer, norm) for layer, norm in zip(layers, after, strict=True)]
     beside = {"lengths": encoded.lengths[:, None]}
     for number, layer in enumerate(packed):
-        pairs = _made(encoded.values.flatten(0, 1), layer.source)
+        pairs = made(encoded.values.flatten(0, 1), layer.source)
         beside[f"source.{number}"] = pairs.unflatten(0, encoded.values.shape[:2])[:, None]
-    norm = norms[0] if packed[0].first else None
+    norm = norms[0] if packed[0].parts.first else None
     return Carried(beside=beside, shared=Shared(packed, norm, ((),) * len(packed)))
 
 
@@ -164,17 +112,17 @@ def step(vectors: Float[Tensor, "sentence beam size"], state: Carried) -> Steppe
     rows, past, weights = _rows(state, sentences, beams), [], None
     lengths = state.beside["lengths"][:, 0].contiguous()
     for number, layer in enumerate(shared.layers):
-        made = _made(normal, layer.inward)
-        past.append((*shared.past[number], made[:, size:]))
-        read = native_heads.past_heads(made, past[-1], rows.flatten(0, 1), layer.heads)
-        seen, normal = layer.after(0, seen, read)
+        joint = made(normal, layer.inward)
+        past.append((*shared.past[number], joint[:, size:]))
+        read = native_heads.past_heads(joint, past[-1], rows.flatten(0, 1), layer.heads)
+        seen, normal = layer.parts.after(0, seen, read)
         source = state.beside[f"source.{number}"][:, 0]
         if layer is shared.layers[-1]:
             weights = seen.new_empty(len(seen), layer.heads, source.shape[1])
-        asked = _made(normal, layer.asked)
+        asked = made(normal, layer.asked)
         read = native_heads.heads(asked, source, lengths, layer.heads, weights)
-        seen, normal = layer.after(1, seen, read)
-        seen, normal = layer.after(2, seen, _made(normal, layer.into).relu_())
+        seen, normal = layer.parts.after(1, seen, read)
+        seen, normal = layer.parts.after(2, seen, made(normal, layer.into).relu_())
     assert weights is not None
     after = Carried({"rows": rows}, state.beside, shared=replace(shared, past=tuple(past)))
     shape = (sentences, beams)
@@ -185,17 +133,3 @@ def _rows(state: Carried, sentences: int, beams: int) -> Int[Tensor, "sentence b
     """Which rows of the steps so far, and of this one, are each beam's."""
     new = torch.arange(sentences * beams).view(sentences, beams, 1)
     return torch.cat([state.moving["rows"], new], -1) if state.moving else new
-
-
-def _made(inputs: Float[Tensor, "row in"], linear: Linear) -> Float[Tensor, "row out"]:
-    return torch.addmm(linear[1], inputs, linear[0])
-
-
-def _own(linear: nn.Linear) -> Linear:
-    return turned(linear.weight), linear.bias
-
-
-def _joined(*linears: nn.Linear) -> Linear:
-    """Several linear layers as one."""
-    weights = [turned(linear.weight) for linear in linears]
-    return torch.cat(weights, 1), torch.cat([linear.bias for linear in linears])

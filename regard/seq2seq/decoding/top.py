@@ -4,6 +4,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from regard.attention.kernels import native
+
 BLOCK = 64
 """Words looked at together; of 32 to 128 about equal on a CPU."""
 
@@ -38,8 +40,10 @@ def top(
 
 
 def first(log_probs: Float[Tensor, "sentence beam vocabulary"]) -> Int[Tensor, "sentence beam"]:
-    """The best word of each beam: argmax, by the best block (a sixth of the time on a CPU)."""
+    """The best word of each beam: argmax, in C, or by the best block, which is quicker, too."""
     words = log_probs.shape[-1]
+    if _in_c(log_probs):
+        return native.best(log_probs)
     blocks = words // BLOCK
     if blocks < 2:
         return log_probs.argmax(-1)
@@ -53,6 +57,17 @@ def first(log_probs: Float[Tensor, "sentence beam vocabulary"]) -> Int[Tensor, "
         both = torch.cat([word, last], -1)
         word = both.gather(-1, log_probs.gather(-1, both).argmax(-1, keepdim=True))
     return word[..., 0]
+
+
+def _in_c(log_probs: Tensor) -> bool:
+    """Can the C kernels go over these?"""
+    return (
+        log_probs.is_cpu
+        and log_probs.dtype == torch.float32
+        and log_probs.is_contiguous()
+        and log_probs.shape[-1] > 0
+        and native.library() is not None
+    )
 
 
 def _whole(log_probs: Tensor, scores: Tensor, count: int) -> Best:

@@ -29,14 +29,21 @@ class Finish:
 
 @dataclass(slots=True)
 class Trail:
-    """Tokens, parents and weights of every step, as they were: nothing is reordered."""
+    """Tokens, parents and weights of every step, as they were: nothing is reordered.
+
+    Tokens and parents of a step are one list, a row after the other: lists in lists are many, and
+    Python looks through all that it holds when many were made.
+    """
 
     batch: Batch
     rows: list[dict[int, int]] = field(default_factory=list)
     """At each step, in which row a sentence was."""
 
-    tokens: list[list[list[int]]] = field(default_factory=list)
-    parents: list[list[list[int]]] = field(default_factory=list)
+    width: int = 1
+    """How many beams a sentence has."""
+
+    tokens: list[list[int]] = field(default_factory=list)
+    parents: list[list[int]] = field(default_factory=list)
     weights: list[Float[Tensor, "sentence beam source"] | None] = field(default_factory=list)
 
     def add(
@@ -48,8 +55,9 @@ class Trail:
     ) -> None:
         """One step: the new beams, whence each came, and what the *old* ones read."""
         self.rows.append({sentence: row for row, sentence in enumerate(live)})
-        self.tokens.append(tokens.tolist())
-        self.parents.append(parents.tolist())
+        self.width = tokens.shape[1]
+        self.tokens.append(tokens.flatten().tolist())
+        self.parents.append(parents.flatten().tolist())
         self.weights.append(weights)
 
     def back(self, finishes: list[list[Finish]]) -> list[list[Hypothesis]]:
@@ -68,9 +76,9 @@ class Trail:
         beam = finish.beam
         tokens, beams = [], [beam] if finish.ended else []
         for step in reversed(range(finish.length - finish.ended)):
-            row = self.rows[step][finish.sentence]
-            tokens.append(self.tokens[step][row][beam])
-            beam = self.parents[step][row][beam]
+            place = self.rows[step][finish.sentence] * self.width + beam
+            tokens.append(self.tokens[step][place])
+            beam = self.parents[step][place]
             beams.append(beam)
         return tokens[::-1], beams[::-1]
 

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from regard.attention.masks import Lengths
 from regard.attention.options import whole
 from regard.seq2seq.embeddings import embedding
+from regard.seq2seq.encoders import quick
 from regard.seq2seq.encoders.base import without_padding
 from regard.seq2seq.examples import Tokens
 from regard.seq2seq.layers import Layers
@@ -60,11 +61,15 @@ class Transformer(nn.Module):
         self.norm = last_norm(size, norm)
 
     def forward(self, tokens: Tokens) -> Encoded:
-        mask = Lengths(tokens.lengths)
-        seen = self.placed(self.embedding(tokens.ids))
-        for layer in self.layers:
-            seen = layer(seen, mask)
-        values = without_padding(self.norm(seen), tokens.lengths)
+        seen, layers = self.placed(self.embedding(tokens.ids)), list(self.layers)
+        if quick.serves(layers, self.embedding, tokens.ids):
+            seen = quick.encode(seen, tokens.lengths, layers, self.norm)
+        else:
+            mask = Lengths(tokens.lengths)
+            for layer in layers:
+                seen = layer(seen, mask)
+            seen = self.norm(seen)
+        values = without_padding(seen, tokens.lengths)
         summary = values.sum(1) / tokens.lengths.clamp(min=1)[:, None]
         return Encoded(values, tokens.lengths, summary, tokens.spans)
 

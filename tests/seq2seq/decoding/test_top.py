@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from regard.attention.kernels import native
 from regard.seq2seq.decoding.top import first, top
 
 
@@ -23,12 +24,24 @@ def test_it_is_the_sort_of_the_whole(words: int, beams: int, count: int) -> None
     assert all(len(set(row)) == len(row) for row in numbers.tolist())
 
 
-@pytest.mark.parametrize("words", [3, 64, 65, 127, 128, 1009])
-def test_the_first_is_argmax(words: int) -> None:
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("words", [3, 64, 65, 127, 128, 1009, 2501])
+def test_the_first_is_argmax(words: int, dtype: torch.dtype) -> None:
     torch.manual_seed(words)
-    log_probs = torch.randn(31, 5, words).log_softmax(-1)
+    log_probs = torch.randn(31, 5, words, dtype=dtype).log_softmax(-1)
     log_probs[3] = -torch.inf
     log_probs[5, :, -1] = 1.0
     assert torch.equal(first(log_probs), log_probs.argmax(-1))
     log_probs[7, 2, words // 2] = torch.nan
     assert first(log_probs)[7, 2] == words // 2
+
+
+@pytest.mark.skipif(native.library() is None, reason="the C kernels were not built here")
+@pytest.mark.parametrize("level", range(native.level() + 1))
+def test_of_equals_c_takes_the_first(level: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "level", lambda: level)
+    torch.manual_seed(6)
+    rounded = torch.randint(0, 4, (17, 1, 3001)).float()
+    rounded[1, 0] = -torch.inf
+    place = (rounded == rounded.amax(-1, keepdim=True)).int().argmax(-1)
+    assert torch.equal(first(rounded), place)

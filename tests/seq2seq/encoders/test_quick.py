@@ -1,0 +1,96 @@
+"""A Transformer's quick encoder gives what its layers give, whatever stands in the padding."""
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from regard import Attention, kernels, scores, selection
+from regard.attention.kernels import native
+from regard.seq2seq.encoders import Transformer, quick
+from regard.seq2seq.examples import Tokens
+
+pytestmark = pytest.mark.skipif(
+    native.library() is None, reason="the C kernels were not built here"
+)
+VOCABULARY = 13
+
+
+@pytest.fixture(autouse=True)
+def _no_gradient() -> Iterator[None]:
+    with torch.no_grad():
+        yield
+
+
+def encoder(norm: str = "pre", head: int = 8, make: object = Attention) -> Transformer:
+    torch.manual_seed(3)
+    options = {"layers": 2, "heads": 3, "inner": 17, "dropout": 0.3}
+    return Transformer(VOCABULARY, 3 * head, make, norm=norm, **options).eval()  # type: ignore[arg-type]
+
+
+def source(*lengths: int) -> Tokens:
+    torch.manual_seed(4)
+    return Tokens(torch.randint(0, VOCABULARY, (len(lengths), 7)), torch.tensor(lengths))
+
+
+def serves(model: Transformer) -> bool:
+    return quick.serves(list(model.layers), model.embedding, source(3).ids)
+
+
+@pytest.mark.parametrize("level", range(native.level() + 1))
+@pytest.mark.parametrize("head", [8, 16, 32, 64, 80])
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_it_encodes_as_the_layers_do(
+    norm: str, head: int, level: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native, "level", lambda: level)
+    model, tokens = encoder(norm, head), source(7, 4, 1)
+    assert serves(model)
+    found = model(tokens)
+    with kernels.using(kernels.Reference()):
+        assert not serves(model)
+        plain = model(tokens)
+    torch.testing.assert_close(found.values, plain.values, atol=2e-5, rtol=2e-5)
+    torch.testing.assert_close(found.summary, plain.summary, atol=2e-5, rtol=2e-5)
+
+
+def test_what_stands_in_the_padding_does_not_matter() -> None:
+    model, tokens = encoder(), source(7, 4, 0)
+    other = Tokens(tokens.ids.clone(), tokens.lengths)
+    other.ids[1, 4:], other.ids[2] = 1, 2
+    assert torch.equal(model(tokens).values, model(other).values)
+    assert not model(tokens).values[2].any()
+
+
+def test_nothing_to_encode() -> None:
+    tokens = Tokens(torch.zeros(2, 0, dtype=torch.int64), torch.zeros(2, dtype=torch.int64))
+    assert encoder()(tokens).values.shape == (2, 0, 24)
+
+
+@pytest.mark.parametrize("threads", [2, 5])
+def test_any_number_of_threads(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, tokens = encoder(), source(6, 5, 2)
+    alone = model(tokens).values
+    monkeypatch.setattr(native, "threads", lambda _: threads)
+    assert torch.equal(model(tokens).values, alone)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Attention(scores.Dot()),
+        lambda: Attention(scores.ScaledDot(0.3)),
+        lambda: Attention(scores.ScaledDot(), selection.Sparsemax()),
+    ],
+)
+def test_other_attentions_go_their_own_way(make: object) -> None:
+    assert not serves(encoder(make=make))
+
+
+def test_training_and_gradients_go_their_own_way() -> None:
+    model = encoder()
+    with torch.enable_grad():
+        assert not serves(model)
+    assert not serves(model.train())
+    assert serves(model.eval())
+    assert not serves(model.double())
