@@ -9,7 +9,7 @@ from torch import Tensor
 
 from regard import Attention, kernels, masks, scores, selection
 from regard.attention.errors import KernelError
-from regard.attention.kernels import native
+from regard.attention.kernels import native, native_step
 
 pytestmark = pytest.mark.skipif(
     native.library() is None, reason="the C kernels were not built here"
@@ -93,8 +93,8 @@ def test_outside_a_loop_it_refuses() -> None:
 
 def test_in_a_loop_it_is_taken_and_after_it_not(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
-    real = native.step
-    monkeypatch.setattr(native, "step", lambda *given: (calls.append(1), real(*given))[1])
+    real = native_step.step
+    monkeypatch.setattr(native_step, "step", lambda *given: (calls.append(1), real(*given))[1])
     attention, one = Attention(scores.Dot()), torch.randn(ITEMS, 1, SIZE, requires_grad=True)
     memory = attention.prepare(torch.randn(ITEMS, COUNT, SIZE), torch.randn(ITEMS, COUNT, WIDE))
     with kernels.loop():

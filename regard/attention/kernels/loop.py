@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from regard.attention.axes import Context, Weights
-from regard.attention.kernels import native
+from regard.attention.kernels import native_step
 from regard.attention.kernels.additive import Additive
 from regard.attention.kernels.comparison import Dot, Tanh
 from regard.attention.kernels.owed import Owed, Running, Weight, collected
@@ -134,7 +134,7 @@ class _Asked:
             self.v = known.own_v(comparison)
         self.weights = queries.new_empty(*known.shape)
         context = queries.new_empty(*known.context_shape)
-        self.answered = native.step(
+        self.answered = native_step.step(
             known.memory, queries, self.v, self.scale, self.weights, context, known.work
         )
         self.found = [context]
@@ -158,7 +158,7 @@ class _Read(torch.autograd.Function):
         queries, _, _ = ctx.saved_tensors
         sent, weights, known = sent.contiguous(), ctx.asked.weights, ctx.asked.known
         to_scores, to_queries = torch.empty_like(weights), torch.empty_like(queries)
-        native.step_back(
+        native_step.step_back(
             known.memory, sent, weights, ctx.asked.scale, to_scores, to_queries, known.work
         )
         if ctx.needs_input_grad[1]:
@@ -181,7 +181,7 @@ class _AdditiveRead(torch.autograd.Function):
     def backward(ctx: Any, sent: Tensor) -> tuple[Tensor | None, ...]:
         queries, v, _, _ = ctx.saved_tensors
         sent, asked, known = sent.contiguous(), ctx.asked, ctx.asked.known
-        to_queries, to_v = native.additive_step_back(
+        to_queries, to_v = native_step.additive_step_back(
             known.memory, (queries, asked.v), sent, asked.weights, asked.scale,
             ctx.to_keys.sum(known.memory.width), known.work,
         )  # fmt: skip

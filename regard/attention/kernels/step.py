@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from regard.attention.axes import Context, Weights
-from regard.attention.kernels import native
+from regard.attention.kernels import native, native_step
 from regard.attention.kernels.additive import Additive
 from regard.attention.kernels.additive_engines import ALONE, PAIRED
 from regard.attention.kernels.comparison import Dot, Tanh
@@ -67,7 +67,7 @@ class Step:
             queries, v = comparison.queries, known.own_v(comparison)
         # Sizes one by one: torch takes twice as long to read them from a tuple.
         weights, context = queries.new_empty(*known.shape), queries.new_empty(*known.context_shape)
-        if native.step(known.memory, queries, v, scale, weights, context, known.work):
+        if native_step.step(known.memory, queries, v, scale, weights, context, known.work):
             return context, weights
         return Additive()(request)
 
@@ -86,7 +86,7 @@ class Known:
         self.held = keys, allowed, reach  # C is told where they are, and cannot hold them
         items = self.shape[:-2].numel()
         self.work = self.shape.numel() * (keys.shape[-1] + values.shape[-1])
-        self.memory = native.StepMemory(
+        self.memory = native_step.StepMemory(
             keys=keys.data_ptr(),
             values=values.data_ptr(),
             reach=None if reach is None else reach.data_ptr(),
