@@ -11,17 +11,26 @@ from torch import Tensor
 
 from regard.seq2seq.aligner import Aligner, Side, spelling
 from regard.seq2seq.data import PairCodec, Text
-from regard.seq2seq.training import Outcome, Reporter, Validate
+from regard.seq2seq.training import Outcome, Plan, Reporter, Validate
 from regard.tasks.align.judging import Judge
 from regard.tasks.config.align import Align
 from regard.tasks.pairs.examples import Examples
 from regard.tasks.pairs.training import Task, train_on_pairs
 
+PASSES, LEAST = 3, 400
+"""How often an aligner sees each pair, and how many updates it makes at least, unless told."""
+
 
 def train(directory: Path | str, config: Align, reporter: Reporter | None = None) -> Outcome:
     """Train in a folder, or go on there."""
-    task = Task(codec=codec_of, model=_model, judge=_judge, fixed=_fixed)
+    task = Task(codec=codec_of, model=_model, judge=_judge, fixed=_fixed, steps=updates)
     return train_on_pairs(task, directory, config, reporter)
+
+
+def updates(config: Align, planned: Plan) -> int:
+    """As many as were asked for, or what suits the pairs: more learn a small text by heart."""
+    training = config.training
+    return training.steps or max(LEAST, -(-PASSES * len(planned(0)) // training.accumulate))
 
 
 def codec_of(_: Align, texts: tuple[Text, Text], _links: object = None) -> PairCodec:

@@ -39,7 +39,7 @@ def _a_device(name: str) -> str:
 class Learning(Options, ABC):
     """How a model learns, whatever it is."""
 
-    steps: Size
+    steps: Count
     """How many updates."""
 
     batch: Batch = Tokens()
@@ -121,8 +121,8 @@ class Training(Learning):
 class AlignerTraining(Learning):
     """How an aligner learns."""
 
-    steps: Size = 1000
-    """How many updates."""
+    steps: Count = 0
+    """How many updates; 0: three passes over the pairs, and 400 updates at least."""
 
     batch: Batch = Tokens(size=8192)
     """What an update learns from."""

@@ -49,6 +49,9 @@ class Task(Generic[Config]):
     links: Callable[[Config, Examples], GivenLinks | None] = lambda *_: None
     """Given alignments that guide it."""
 
+    steps: Callable[[Config, Plan], int] = lambda config, _: config.training.steps
+    """How many updates."""
+
 
 def train_on_pairs(
     task: Task[Config], directory: Path | str, config: Config, reporter: Reporter | None = None
@@ -80,23 +83,24 @@ def train_on_pairs(
         settings={**_fixed(config), **task.fixed(config)},
         data={**examples.hashes, **({} if links is None else {"links": links.digest})},
     )  # fmt: skip
+    options = training_options(config.training, task.steps(config, planned))
     with kept_heap():
-        outcome = run(directory, job, training_options(config.training), reporter)
+        outcome = run(directory, job, options, reporter)
     keep_text(directory / CONFIG, as_toml(config))
     keep_text(directory / CARD, card(directory, config, examples, model, outcome))
     return outcome
 
 
-def training_options(given: Learning) -> TrainingOptions:
-    """How the loop is told."""
+def training_options(given: Learning, steps: int) -> TrainingOptions:
+    """How the loop is told, with so many updates."""
     names = (
-        "steps", "save_every", "validate_every", "keep", "patience", "seed",
+        "save_every", "validate_every", "keep", "patience", "seed",
         "rate", "warmup", "clip", "ema", "accumulate", "autocast", "threads", "device",
     )  # fmt: skip
     options: dict[str, Any] = {name: getattr(given, name) for name in names}
     watch = getattr(given, "watch", "loss")
     options |= {"decay": given.weight_decay, "watch": watch, "maximise": watch != "loss"}
-    return TrainingOptions(schedule=SCHEDULES[given.decay], **options)  # type: ignore[arg-type]
+    return TrainingOptions(steps=steps, schedule=SCHEDULES[given.decay], **options)  # type: ignore[arg-type]
 
 
 def _plan(examples: Examples, codec: PairCodec, config: Translate | Align) -> Plan:
