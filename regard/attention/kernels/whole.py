@@ -55,8 +55,9 @@ class Whole:
         comparison, pairs = request.comparison, request.view.pairs
         if not isinstance(comparison, KINDS):
             return False
-        least = LEAST[type(comparison)]
-        if pairs.height * pairs.width < least or native.level() < len(native.LEVELS) - 1:
+        if pairs.height * pairs.width < LEAST[type(comparison)] or torch.compiler.is_compiling():
+            return False
+        if native.level() < len(native.LEVELS) - 1:
             return False
         narrow = max(comparison.keys.shape[-1], request.values.shape[-1]) <= WIDEST
         return narrow and not self.refusals(request)
