@@ -25,6 +25,7 @@ from regard.attention.scores.function import Function
 from regard.attention.selection import Selection, Softmax
 from regard.attention.sight import in_sight
 from regard.attention.state import LooksBack, State, check_state, remembering
+from regard.attention.straight import straight
 
 SCORE, SELECT = ScaledDot(), Softmax()
 """What serves where nothing else is given; neither has anything that could change."""
@@ -62,8 +63,13 @@ def attend(
 
     An axis of size 1 in the batch, the mask or the bias serves all.
     """
-    score = SCORE if score is None else as_score(score)
-    select = SELECT if select is None else as_selection(select)
+    score = SCORE if score is None else score
+    select = SELECT if select is None else select
+    if mask is None and bias is None and state is None:
+        found = straight(score, select, queries, keys, values)
+        if found is not None:
+            return found
+    score, select = as_score(score), as_selection(select)
     mask = None if mask is None else as_mask(mask)
     keys, values, faulty = memories.admit(keys, values, guarded=mask is not None)
     many = isinstance(queries, Tensor) and queries.ndim > 1 and queries.shape[-2] > 1

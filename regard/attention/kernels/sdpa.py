@@ -80,7 +80,7 @@ class Sdpa:
         square = shape[-1] == shape[-2]
         causal = square and dot.bias is None and isinstance(request.view.mask, Causal)
         allowed, empty = (None, None) if causal else _opened(request)
-        queries, scale = _scaled(dot, request.rule.temperature)
+        queries, scale = scaled(dot, request.rule.temperature)
         bias = _joined(dot.bias, allowed, request.rule.temperature, dtype)
         keys, values = dot.keys, request.values
         if not queries.dtype == keys.dtype == values.dtype == dtype:
@@ -90,7 +90,7 @@ class Sdpa:
         return context if dtype == request.values.dtype else context.to(request.values.dtype), None
 
 
-def _scaled(dot: Dot, temperature: float) -> tuple[Tensor, float]:
+def scaled(dot: Dot, temperature: float) -> tuple[Tensor, float]:
     """Queries and the scale that is left for torch: its backward is exact for powers of 2 alone."""
     inside = dot.scale / temperature
     if dot.factor is None and math.frexp(inside)[0] == 0.5:
