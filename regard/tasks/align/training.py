@@ -17,7 +17,7 @@ from regard.tasks.config.align import Align
 from regard.tasks.pairs.examples import Examples
 from regard.tasks.pairs.training import Task, train_on_pairs
 
-PASSES, LEAST = 3, 400
+PASSES, LEAST = 5, 400
 """How often an aligner sees each pair, and how many updates it makes at least, unless told."""
 
 

@@ -122,7 +122,7 @@ class AlignerTraining(Learning):
     """How an aligner learns."""
 
     steps: Count = 0
-    """How many updates; 0: three passes over the pairs, and 400 updates at least."""
+    """How many updates; 0: five passes over the pairs, and 400 updates at least."""
 
     batch: Batch = Tokens(size=8192)
     """What an update learns from."""
