@@ -54,7 +54,7 @@ MASKS = {
 }
 
 
-def at_most_twice_as_wrong(
+def assert_at_most_twice_as_wrong(
     dtype: torch.dtype, scale: float, mask: masks.Mask | None, sizes: tuple[int, int, int, int]
 ) -> None:
     """As plain code in the same precision, both against float64; gradients of parameters too."""

@@ -12,7 +12,7 @@ from tests.attention.additive_cases import (
     SIZE,
     VALUE_SIZE,
     assert_agrees,
-    at_most_twice_as_wrong,
+    assert_at_most_twice_as_wrong,
     draw_inputs,
     make_attention,
 )
@@ -75,7 +75,7 @@ def test_runs_of_rows_on_any_number_of_threads(
 
 @pytest.mark.parametrize("scale", [0.1, 1.0, 10.0, 100.0])
 def test_it_is_at_most_twice_as_wrong_as_plain_code(scale: float) -> None:
-    at_most_twice_as_wrong(torch.float32, scale, None, (53, 47, 61, HIDDEN))
+    assert_at_most_twice_as_wrong(torch.float32, scale, None, (53, 47, 61, HIDDEN))
 
 
 def test_many_keys_and_odd_sizes_have_theirs_made_before() -> None:

@@ -18,9 +18,9 @@ from tests.attention.wrong import (
     SIZE,
     VALUE,
     Wrong,
+    assert_refuses,
     keys,
     queries,
-    refuses,
     table,
     values,
 )
@@ -72,7 +72,7 @@ def nested() -> torch.Tensor:
      "torch.nested.to_padded_tensor(keys, 0.0), and hide that: masks.Lengths(lengths)."),
 )  # fmt: skip
 def test_no_tensors_of_floats(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)
 
 
 @table(
@@ -96,7 +96,7 @@ def test_no_tensors_of_floats(wrong: Wrong) -> None:
      "the score made torch.float64 of queries in torch.float32.", "scores.to(torch.float32)."),
 )  # fmt: skip
 def test_several_precisions(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)
 
 
 @table(
@@ -114,7 +114,7 @@ def test_several_precisions(wrong: Wrong) -> None:
      "bias is a ndarray of shape (1, 1, 5);", "Pass a tensor of floats"),
 )  # fmt: skip
 def test_biases(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)
 
 
 @table(
@@ -127,7 +127,7 @@ def test_biases(wrong: Wrong) -> None:
      "Compute them where the queries are."),
 )  # fmt: skip
 def test_what_a_callable_makes(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)
 
 
 def away(tensor: torch.Tensor) -> torch.Tensor:
@@ -171,7 +171,7 @@ def away(tensor: torch.Tensor) -> torch.Tensor:
      "the index of beams is on meta but they are on cpu.", "index.to('cpu')."),
 )  # fmt: skip
 def test_two_devices(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_two_devices(wrong: Wrong) -> None:
     ids=lambda attention: " ".join(type(module).__name__ for module in attention.children()),
 )
 def test_parameters_on_another_device(attention: Attention | MultiHead) -> None:
-    refuses(Wrong(
+    assert_refuses(Wrong(
         "parameters", lambda: attention.to("meta")(queries, keys, values), DeviceError,
         "the input is on cpu but the parameters are on meta.",
         "module.to('cpu') or input.to('meta').",
@@ -210,7 +210,7 @@ def test_parameters_on_another_device(attention: Attention | MultiHead) -> None:
      "a Tensor of shape (2, 3, 7) is not a reading.", "reading = attention(queries, keys, values)"),
 )  # fmt: skip
 def test_rewards(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)
 
 
 def test_narrow_biases_are_welcome() -> None:

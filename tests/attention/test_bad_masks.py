@@ -13,9 +13,9 @@ from tests.attention.wrong import (
     SIZE,
     VALUE,
     Wrong,
+    assert_refuses,
     keys,
     queries,
-    refuses,
     table,
     values,
 )
@@ -70,7 +70,7 @@ def multi() -> MultiHead:
     ("no axis", lambda: masked(torch.tensor(True)), MaskError, "this one has ().", LENGTHS),
 )  # fmt: skip
 def test_no_masks(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)
 
 
 @table(
@@ -97,7 +97,7 @@ def test_no_masks(wrong: Wrong) -> None:
      "the mask has shape (3, 3, 5) but the batch, queries and keys are (2, 3, 5).", "or 1 to"),
 )  # fmt: skip
 def test_tensors_that_do_not_fit(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)
 
 
 @table(
@@ -125,7 +125,7 @@ def test_tensors_that_do_not_fit(wrong: Wrong) -> None:
      "the mask Lengths is for a batch of (3,) but the batch is (2,).", "shape (2,)"),
 )  # fmt: skip
 def test_lengths(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)
 
 
 @table(
@@ -158,7 +158,7 @@ def test_lengths(wrong: Wrong) -> None:
      "the documents' lengths are torch.float32 of shape (2,).", "Give whole numbers"),
 )  # fmt: skip
 def test_blocks(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)
 
 
 @table(
@@ -174,7 +174,7 @@ def test_blocks(wrong: Wrong) -> None:
      "Prefix's size is a Tensor of shape (2,).", "Give a whole number, 0 or more."),
 )  # fmt: skip
 def test_places(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)
 
 
 AND = "so `and`, `or` and `not` do not combine masks."
@@ -193,7 +193,7 @@ AND = "so `and`, `or` and `not` do not combine masks."
     ("not mask", lambda: not masks.Causal(), MaskError, AND, "mask is not None."),
 )  # fmt: skip
 def test_combining(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)
 
 
 @table(
@@ -210,7 +210,7 @@ def test_combining(wrong: Wrong) -> None:
      "this mask does not fit 3 queries and 5 keys:", "for which it was made."),
 )  # fmt: skip
 def test_showing(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)
 
 
 def test_no_items_have_no_lengths() -> None:

@@ -11,9 +11,9 @@ from tests.attention.wrong import (
     SIZE,
     VALUE,
     Wrong,
+    assert_refuses,
     keys,
     queries,
-    refuses,
     table,
     values,
 )
@@ -46,7 +46,7 @@ def multi() -> MultiHead:
      "this memory was prepared by no attention.", "Make it by Attention(…).prepare(…)."),
 )  # fmt: skip
 def test_reads(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)
 
 
 def write(*sizes: tuple[int, ...], at: object = None, mask: masks.Mask | None = None) -> Memory:
@@ -80,7 +80,7 @@ PAIRS = ((BATCH, 3, SIZE), (BATCH, 3, VALUE))
      "Give both: masks.Blocks(keys, queries)."),
 )  # fmt: skip
 def test_writes(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)
 
 
 @table(
@@ -104,7 +104,7 @@ def test_writes(wrong: Wrong) -> None:
      "places have shape (2, 1);", "Give them on one axis, such as [0, 2]."),
 )  # fmt: skip
 def test_places(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)
 
 
 def test_places_may_be_none_or_booleans() -> None:
@@ -127,7 +127,7 @@ def test_places_may_be_none_or_booleans() -> None:
      "rows are None.", NUMBERS),
 )  # fmt: skip
 def test_rows(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)
 
 
 def beams(*index: object) -> torch.Tensor:
@@ -169,7 +169,7 @@ LONG = "Pass a tensor of torch.long."
      "beams are chosen by whole numbers, not by [0, 1].", LONG),
 )  # fmt: skip
 def test_beams(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)
 
 
 def test_a_memory_that_was_written_to_goes_with_its_beams() -> None:

@@ -16,9 +16,9 @@ from tests.attention.wrong import (
     SIZE,
     VALUE,
     Wrong,
+    assert_refuses,
     keys,
     queries,
-    refuses,
     table,
     values,
 )
@@ -69,7 +69,7 @@ class Own(masks.Mask):
      "this memory was prepared by no attention.", "Make it by Attention(…).prepare(…)."),
 )  # fmt: skip
 def test_saves(wrong: Wrong, tmp_path: Path) -> None:
-    refuses(wrong._replace(do=lambda: wrong.do(tmp_path)))
+    assert_refuses(wrong._replace(do=lambda: wrong.do(tmp_path)))
     assert not list(tmp_path.iterdir())
 
 
@@ -140,12 +140,12 @@ def mask_of(kind: str, **fields: object) -> dict[str, str]:
      "a memory cannot be loaded for the class Attention.", "Memory.load(path, attention)."),
 )  # fmt: skip
 def test_loads(wrong: Wrong, tmp_path: Path) -> None:
-    refuses(wrong._replace(do=lambda: wrong.do(tmp_path)))
+    assert_refuses(wrong._replace(do=lambda: wrong.do(tmp_path)))
 
 
 def test_another_attention_cannot_load_it(tmp_path: Path) -> None:
     memory().save(tmp_path / "memory")
-    refuses(Wrong(
+    assert_refuses(Wrong(
         "foreign", lambda: Memory.load(tmp_path / "memory", Attention(scores.Cosine())),
         ForeignMemoryError, "were prepared by a score with other options or parameters.",
         "or prepare the keys again with this one.",

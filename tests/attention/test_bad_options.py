@@ -14,9 +14,9 @@ from tests.attention.wrong import (
     KEYS,
     SIZE,
     Wrong,
+    assert_refuses,
     keys,
     queries,
-    refuses,
     table,
     values,
 )
@@ -46,7 +46,7 @@ TWO_TENSORS = "Pass a callable of two tensors: lambda queries, keys: queries @ k
      OptionError, "the score, the function exp, cannot be called with", TWO_TENSORS),
 )  # fmt: skip
 def test_no_scores(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)
 
 
 def test_an_error_inside_a_callable_is_its_own() -> None:
@@ -66,7 +66,7 @@ def test_an_error_inside_a_callable_is_its_own() -> None:
      "the function softmax is not a selection.", NO_SELECTION),
 )  # fmt: skip
 def test_no_selections(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)
 
 
 def number(name: str, given: object, needed: str, make: Callable[[object], object]) -> tuple:
@@ -101,7 +101,7 @@ SHARES_GIVEN = (1.0, -0.1, math.nan, "0", None)
            lambda size: scores.LocationAware(SIZE, SIZE, HIDDEN, kernel_size=size)),
 )  # fmt: skip
 def test_options_of_scores(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)
 
 
 @table(
@@ -130,7 +130,7 @@ def test_options_of_scores(wrong: Wrong) -> None:
     number("offset", math.inf, "a finite number", selection.Monotonic),
 )  # fmt: skip
 def test_options_of_selections(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)
 
 
 def drawn() -> object:
@@ -144,7 +144,7 @@ def drawn() -> object:
            lambda worth: selection.reinforce(drawn(), torch.ones(BATCH), entropy=worth)),
 )  # fmt: skip
 def test_options_of_reinforce(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)
 
 
 def sized(name: str, shown: str, make: Callable[[], object]) -> tuple:
@@ -168,7 +168,7 @@ def sized(name: str, shown: str, make: Callable[[], object]) -> tuple:
           lambda: selection.LocalPredictive(SIZE, 2, hidden_size=0)),
 )  # fmt: skip
 def test_sizes_of_parameters(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)
 
 
 def multi(make: object = Attention, heads: object = 3, **options: object) -> MultiHead:
@@ -229,7 +229,7 @@ WHOLE = "a whole number, 1 or more"
      "give a scalar the shape (1, 1), a vector (1, size)."),
 )  # fmt: skip
 def test_heads(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)
 
 
 def test_heads_may_start_different() -> None:
@@ -253,4 +253,4 @@ def told(*allowed: object, select: selection.Selection | None = None) -> object:
      "using(…) was given 'sdpa'.", "each an object: using(kernels.Reference())."),
 )  # fmt: skip
 def test_kernels(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)

@@ -12,9 +12,9 @@ from tests.attention.wrong import (
     SIZE,
     VALUE,
     Wrong,
+    assert_refuses,
     keys,
     queries,
-    refuses,
     table,
     values,
 )
@@ -44,7 +44,7 @@ def multi() -> MultiHead:
      "different batch axes (keys (5, 7), values (2, 5, 11)).", "Give both the same, or 1"),
 )  # fmt: skip
 def test_pairs(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)
 
 
 @table(
@@ -62,7 +62,7 @@ def test_pairs(wrong: Wrong) -> None:
      "queries are for a batch of (3,) but the keys for (2,).", "Give both the same batch, or 1"),
 )  # fmt: skip
 def test_queries(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)
 
 
 def same_size(score: scores.Score, name: str) -> tuple:
@@ -81,7 +81,7 @@ def same_size(score: scores.Score, name: str) -> tuple:
     same_size(scores.Gaussian(), "Gaussian"),
 )
 def test_vectors_of_two_sizes(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)
 
 
 def built_for(name: str, what: str, given: int, attention: Attention | MultiHead) -> tuple:
@@ -111,7 +111,7 @@ def built_for(name: str, what: str, given: int, attention: Attention | MultiHead
      ShapeError, "Location knows 3 places but there are 5 keys.", "scores.Location(7, 5)."),
 )  # fmt: skip
 def test_vectors_that_a_mechanism_was_not_built_for(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)
 
 
 @table(
@@ -130,7 +130,7 @@ def test_vectors_that_a_mechanism_was_not_built_for(wrong: Wrong) -> None:
      "or 1 to serve all."),
 )  # fmt: skip
 def test_biases(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)
 
 
 @table(
@@ -142,7 +142,7 @@ def test_biases(wrong: Wrong) -> None:
      "the score made (2, 3) of queries", "one number for each pair: (2, 3, 5)."),
 )  # fmt: skip
 def test_scores_that_a_callable_made(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)
 
 
 def drawn() -> object:
@@ -159,4 +159,4 @@ def drawn() -> object:
      "baseline has shape (2,); it is one number", "reinforce(reading, reward - baseline)."),
 )  # fmt: skip
 def test_rewards(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)

@@ -12,9 +12,9 @@ from tests.attention.wrong import (
     SIZE,
     VALUE,
     Wrong,
+    assert_refuses,
     keys,
     queries,
-    refuses,
     table,
     values,
 )
@@ -67,14 +67,14 @@ SAME = "Pass a state of the same batch and memory, or none to begin anew."
      "is not a state.", "Pass the last reading's: reading.state."),
 )  # fmt: skip
 def test_states(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)
 
 
 def test_the_state_from_before_a_write() -> None:
     memory = moving.prepare(keys, values)
     state = moving.read(queries, memory).state
     memory.write(keys[:, :2], values[:, :2])
-    refuses(Wrong(
+    assert_refuses(Wrong(
         "write", lambda: moving.read(queries, memory, state=state), StateError,
         "the state's 'last' has shape (2, 1, 5) but this batch and these keys need (2, 1, 7).",
         SAME,
@@ -93,4 +93,4 @@ LONG = "Pass a tensor of torch.long."
      "beams are chosen by whole numbers, not by [0, 1].", LONG),
 )  # fmt: skip
 def test_beams(wrong: Wrong) -> None:
-    refuses(wrong)
+    assert_refuses(wrong)

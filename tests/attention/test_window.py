@@ -31,13 +31,10 @@ family = pytest.mark.parametrize("score", SCORES, ids=str)
 def in_small_parts() -> Iterator[None]:
     """As if the read were large: windows shared by few, gathered and held a little at a time."""
     with pytest.MonkeyPatch.context() as patch:
-        for module, name, number in (
-            (window, "SHARE", 2),
-            (window, "BLOCK", 64),
-            (products, "FEW", 0),
-            (products, "BLOCK", 16),
-        ):
-            patch.setattr(module, name, number)
+        patch.setattr(window, "SHARE", 2)
+        patch.setattr(window, "BLOCK", 64)
+        patch.setattr(products, "FEW", 0)
+        patch.setattr(products, "BLOCK", 16)
         yield
 
 

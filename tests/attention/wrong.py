@@ -31,7 +31,7 @@ def table(*rows: tuple) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("wrong", cases, ids=[case.name for case in cases])
 
 
-def refuses(wrong: Wrong) -> None:
+def assert_refuses(wrong: Wrong) -> None:
     """It raises just this error, which says what was given and then what to do."""
     with pytest.raises(wrong.error) as caught:
         wrong.do()

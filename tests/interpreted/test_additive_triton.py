@@ -15,7 +15,7 @@ from tests.attention.additive_cases import (
     SIZE,
     VALUE_SIZE,
     assert_agrees,
-    at_most_twice_as_wrong,
+    assert_at_most_twice_as_wrong,
     draw_inputs,
     make_attention,
 )
@@ -141,7 +141,7 @@ def test_at_most_twice_as_wrong_as_plain_code(
 ) -> None:
     """In blocks, so that the fused read is held to it too."""
     monkeypatch.setattr(additive, "BLOCK", 2 * 16 * 41)
-    at_most_twice_as_wrong(torch.float32, scale, mask, (23, 41, 13, 31))
+    assert_at_most_twice_as_wrong(torch.float32, scale, mask, (23, 41, 13, 31))
 
 
 @pytest.mark.usefixtures("held")

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from regard import attend, errors, kernels, masks, scores
-from tests.attention.additive_cases import at_most_twice_as_wrong
+from tests.attention.additive_cases import assert_at_most_twice_as_wrong
 
 Read = Callable[..., Tensor]
 BATCH, QUERIES, KEYS, SIZE = (2, 3), 67, 131, 37
@@ -131,7 +131,7 @@ def test_the_reference(name: str, dtype: torch.dtype, scale: float, masked: bool
 def test_additive_by_exponentials(dtype: torch.dtype, scale: float, masked: bool) -> None:
     """Gradients of the parameters too. At the larger scales a real tanh takes over."""
     mask = masks.Causal() if masked else None
-    at_most_twice_as_wrong(dtype, scale, mask, (QUERIES, KEYS, SIZE, 101))
+    assert_at_most_twice_as_wrong(dtype, scale, mask, (QUERIES, KEYS, SIZE, 101))
 
 
 @pytest.mark.parametrize(
