@@ -53,8 +53,8 @@ def run(settings: Settings) -> Outcome:
 
 
 def data_of(settings: Settings) -> Path:
-    """The folder that was given; raise if none was."""
-    if settings.data is None:
+    """The folder that was given; raise if there is none with what is needed."""
+    if settings.data is None or not (settings.data / "hansards-align").is_dir():
         raise FailedError("give the folder that has hansards-align and tatoeba-fr: --data FOLDER")
     return settings.data
 
