@@ -8,12 +8,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from regard.attention import scores
 from regard.attention.kernels import Dot, Request, View, answer, chosen
-from regard.attention.kernels.sdpa import READS, scaled
-from regard.attention.kernels.whole import LEAST
+from regard.attention.kernels.dots import quicker, read
 from regard.attention.looking import in_transform
 from regard.attention.masks import Pairs
 from regard.attention.reading import Part, Reading
@@ -40,19 +38,17 @@ def straight(
     comparison: Dot = score.compare(queries, score.prepare(keys), {})
     view = View(Pairs(asked[2], held[2], queries.device), None, asked[:2])
     request = Request(comparison, select.bind(queries, view, {}), values, view, {})
-    context, weights = _fused(request, comparison, select.temperature) or answer(request)
+    context, weights = _quickly(request, comparison, select.temperature) or answer(request)
     return Reading(context, [Part(request, weights)], State({}, {}, asked[2]))
 
 
-def _fused(request: Request, dot: Dot, temperature: float) -> tuple[Tensor, None] | None:
-    """What torch's fused kernel reads, where it is the quickest; the kernels say where."""
-    values, pairs = request.values, request.view.pairs
-    if not READS <= pairs.queries * pairs.keys < LEAST[Dot] or dot.keys.shape != values.shape:
+def _quickly(request: Request, dot: Dot, temperature: float) -> tuple[Tensor, None] | None:
+    """What is read in C, where that is the quickest; `dots` says where."""
+    values, learns = request.values, request.wants_gradient
+    items = dot.queries.shape[0] * dot.queries.shape[1]
+    if dot.factor is not None or chosen() or not quicker(dot.keys, values, items, learns=learns):
         return None
-    if dot.factor is not None or chosen() or request.wants_gradient:
-        return None
-    queries, scale = scaled(dot, temperature)
-    return functional.scaled_dot_product_attention(queries, dot.keys, values, scale=scale), None
+    return read(dot.queries, dot.keys, values, None, dot.scale / temperature), None
 
 
 def _plain(tensor: Tensor) -> bool:

@@ -16,6 +16,7 @@ from regard.attention.kernels.choose import (
     weights,
 )
 from regard.attention.kernels.comparison import Comparison, Dot, Gauss, Given, Inverse, Tanh
+from regard.attention.kernels.dots import Dots
 from regard.attention.kernels.heap import kept_heap
 from regard.attention.kernels.loop import Loop, loop
 from regard.attention.kernels.reference import Reference
@@ -34,6 +35,7 @@ __all__ = [
     "Around",
     "Comparison",
     "Dot",
+    "Dots",
     "Gauss",
     "Given",
     "Inverse",

@@ -13,6 +13,7 @@ from regard.attention.errors import KernelError, shown
 from regard.attention.kernels import gpu, native
 from regard.attention.kernels.additive import Additive
 from regard.attention.kernels.comparison import Comparison
+from regard.attention.kernels.dots import Dots
 from regard.attention.kernels.loop import Loop
 from regard.attention.kernels.reference import Reference
 from regard.attention.kernels.request import Request
@@ -61,7 +62,7 @@ class Weighs(Protocol):
 
 
 KERNELS: tuple[Kernel, ...] = (
-    Step(), Loop(), Windowed(), Additive(), Whole(), Sdpa(), Reference(),
+    Step(), Loop(), Windowed(), Additive(), Dots(), Whole(), Sdpa(), Reference(),
 )  # fmt: skip
 """In the order in which they are asked."""
 
@@ -117,7 +118,7 @@ def available() -> dict[str, str]:
 
     >>> from regard import kernels
     >>> sorted(kernels.available())
-    ['additive', 'loop', 'reference', 'sdpa', 'step', 'whole', 'window']
+    ['additive', 'dots', 'loop', 'reference', 'sdpa', 'step', 'whole', 'window']
     """
     built = native.library() is not None
     chunks = "PyTorch, in chunks: the C kernels were not built; reinstall with a C compiler"
@@ -130,6 +131,7 @@ def available() -> dict[str, str]:
         "loop": alone,
         "additive": additive,
         "window": "PyTorch, the keys of each window gathered",
+        "dots": alone,
         "whole": alone,
         "sdpa": "torch's fused attention",
         "reference": "PyTorch, every pair",

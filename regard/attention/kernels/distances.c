@@ -10,10 +10,9 @@
 #include <string.h>
 
 #include "additive.h"
+#include "sides.h"
 
-enum { SIDE = 16, ROWS = 4 };
-
-typedef float Side __attribute__((vector_size(64)));
+enum { ROWS = 4 };
 
 typedef struct {
     const float *q, *k;

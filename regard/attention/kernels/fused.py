@@ -51,7 +51,7 @@ class _Twice(torch.autograd.Function):
         wanted = ctx.needs_input_grad[:3]
         again = torch.is_grad_enabled()
         inputs = ctx.saved_tensors if again else ctx.leaves
-        inner = _plain(*inputs, *ctx.options) if again else ctx.inner
+        inner = plain_attention(*inputs, *ctx.options) if again else ctx.inner
         sources = [t for t, needed in zip(inputs, wanted, strict=True) if needed]
         found = iter(
             torch.autograd.grad(inner, sources, gradients, retain_graph=True, create_graph=again)
@@ -67,9 +67,10 @@ def _fused(
     )
 
 
-def _plain(
+def plain_attention(
     queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None, scale: float, causal: bool
 ) -> Tensor:
+    """The same in plain torch, which can be differentiated as often as wanted."""
     allowed = bias if bias is not None and bias.dtype == torch.bool else None
     if causal:
         allowed = Causal().dense(queries.shape[-2], keys.shape[-2], queries.device)

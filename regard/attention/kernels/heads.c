@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "additive.h"
+#include "sides.h"
 
 /* native.py has the same fields in the same order. */
 typedef struct {
@@ -33,28 +34,17 @@ typedef const float *const *Pairs;
 
 /* ---- the loops, for each level of processor ------------------------------------------------ */
 
-enum { SIDE = 16, SIDES = 4 };
-
-typedef float Side __attribute__((vector_size(64), aligned(4)));
-typedef float Quarter __attribute__((vector_size(16)));
-
-/* By halves: one number after another would wait for itself. */
-INLINE float total(const Side *sum) {
-    Quarter part[4];
-    memcpy(part, sum, sizeof part);
-    Quarter all = (part[0] + part[2]) + (part[1] + part[3]);
-    return (all[0] + all[2]) + (all[1] + all[3]);
-}
+enum { SIDES = 4 };
 
 /* A head's products with R keys at once; its query stays in registers. */
 INLINE void products(const Side *q, Pairs at, long first, const int R, float *to, const long sides) {
     Side sum[4];
     for (int r = 0; r < R; r++) {
-        const Side *key = (const Side *)(at[r] + first);
+        const Loose *key = (const Loose *)(at[r] + first);
         sum[r] = q[0] * key[0];
         for (long s = 1; s < sides; s++) sum[r] += q[s] * key[s];
     }
-    for (int r = 0; r < R; r++) to[r] = total(&sum[r]);
+    for (int r = 0; r < R; r++) to[r] = total(sum[r]);
 }
 
 /* Scores of all heads; `size` is that of a head, known beforehand where there are whole sides. */
@@ -74,7 +64,7 @@ INLINE void compared(const Heads *h, const float *q, Pairs at, long count, float
             continue;
         }
         Side held[SIDES];
-        for (long s = 0; s < sides; s++) held[s] = ((const Side *)own)[s];
+        for (long s = 0; s < sides; s++) held[s] = ((const Loose *)own)[s];
         for (; j + 4 <= count; j += 4) products(held, at + j, n * size, 4, to + j, sides);
         for (; j < count; j++) products(held, at + j, n * size, 1, to + j, sides);
     }
@@ -95,8 +85,8 @@ INLINE void summed(const Heads *h, Pairs at, long count, const float *w, float *
         Side sum[SIDES] = {0};
         for (long j = 0; j < count; j++)
             for (long s = 0; s < sides; s++)
-                sum[s] += w[j] * ((const Side *)(at[j] + wide + n * size))[s];
-        for (long s = 0; s < sides; s++) ((Side *)own)[s] = sum[s];
+                sum[s] += w[j] * ((const Loose *)(at[j] + wide + n * size))[s];
+        for (long s = 0; s < sides; s++) ((Loose *)own)[s] = sum[s];
     }
 }
 

@@ -9,14 +9,11 @@
  * is one thread's and the order of its sum does not depend on how many there are.
  */
 
-#include <string.h>
 
 #include "additive.h"
+#include "sides.h"
 
-enum { SIDE = 16, WIDE = 4 };
-
-typedef float Side __attribute__((vector_size(64), aligned(4)));
-typedef float Quarter __attribute__((vector_size(16)));
+enum { WIDE = 4 };
 
 typedef struct {
     const float *left, *right; /* x or w; rows, or what is spread */
@@ -26,14 +23,6 @@ typedef struct {
     int level;
 } Job;
 
-/* By halves: one number after another would wait for itself. */
-INLINE float total(Side sum) {
-    Quarter part[4];
-    memcpy(part, &sum, sizeof part);
-    Quarter all = (part[0] + part[2]) + (part[1] + part[3]);
-    return (all[0] + all[2]) + (all[1] + all[3]);
-}
-
 /* R of a query's products at once. */
 INLINE void some_products(const Job *job, const float *x, long j, const int R) {
     const float *row[4];
@@ -42,7 +31,7 @@ INLINE void some_products(const Job *job, const float *x, long j, const int R) {
     long n = 0;
     for (; n + SIDE <= job->size; n += SIDE)
         for (int r = 0; r < R; r++)
-            sum[r] += *(const Side *)(x + n) * *(const Side *)(row[r] + n);
+            sum[r] += *(const Loose *)(x + n) * *(const Loose *)(row[r] + n);
     for (int r = 0; r < R; r++) {
         float rest = 0.0f;
         for (long m = n; m < job->size; m++) rest += x[m] * row[r][m];
@@ -63,10 +52,10 @@ INLINE void products(const Job *job) {
 INLINE void some_sums(const Job *job, long t, long n, const int S) {
     Side sum[WIDE] = {0};
     for (long j = t * job->width; j < (t + 1) * job->width; j++) {
-        const Side *row = (const Side *)(job->right + job->places[j] * job->size + n);
+        const Loose *row = (const Loose *)(job->right + job->places[j] * job->size + n);
         for (int s = 0; s < S; s++) sum[s] += job->left[j] * row[s];
     }
-    for (int s = 0; s < S; s++) *(Side *)(job->to + t * job->size + n + s * SIDE) = sum[s];
+    for (int s = 0; s < S; s++) *(Loose *)(job->to + t * job->size + n + s * SIDE) = sum[s];
 }
 
 INLINE void sums(const Job *job) {
@@ -90,7 +79,7 @@ INLINE void spread(const Job *job) {
             float *row = job->to + job->places[j] * job->size;
             long n = job->from;
             for (; n + SIDE <= job->until; n += SIDE)
-                *(Side *)(row + n) += job->left[j] * *(const Side *)(x + n);
+                *(Loose *)(row + n) += job->left[j] * *(const Loose *)(x + n);
             for (; n < job->until; n++) row[n] += job->left[j] * x[n];
         }
     }

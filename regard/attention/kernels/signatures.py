@@ -14,6 +14,7 @@ DECLARED = {
     "regard_additive_step_back": ([POINTER] * 5 + [REAL] + [POINTER] * 3 + [FLAG] * 2, FLAG),
     "regard_distances": ([POINTER] * 4 + [WHOLE] * 4 + [FLAG] * 2, FLAG),
     "regard_whole": ([POINTER] + [FLAG] * 2, FLAG),
+    "regard_dots": ([POINTER] + [FLAG] * 2, FLAG),
     "regard_own": ([FLAG] + [POINTER] * 4 + [WHOLE] * 3 + [FLAG] * 2, None),
     "regard_dropped": ([POINTER] * 2 + [WHOLE] + [NATURAL] * 2 + [REAL] + [FLAG] * 2, None),
     "regard_tokens": ([POINTER] * 3 + [REAL] * 2 + [POINTER] * 2 + [WHOLE] * 2 + [FLAG] * 2, None),

@@ -20,13 +20,10 @@
 #include <string.h>
 
 #include "additive.h"
+#include "softmax.h"
 
-#define FAINT -87.0f /* of which e^x is the smallest float with all its digits, nearly */
-
-enum { SIDE = 16, ROWS = 6, SIDES = 4, TILE = SIDE * SIDES, TALL = 48, LONG = 128 };
+enum { ROWS = 6, SIDES = 4, TILE = SIDE * SIDES, TALL = 48, LONG = 128 };
 enum { DOT, GAUSS, INVERSE };
-
-typedef float Side __attribute__((vector_size(64)));
 
 /* native.py has the same fields in the same order. */
 typedef struct {
@@ -47,8 +44,6 @@ typedef struct {
     Side *scores;  /* (TALL, keys / SIDE), then weights */
     Side *sums;    /* (TALL, wide / SIDE) */
 } Room;
-
-INLINE long up(long count, long unit) { return (count + unit - 1) / unit * unit; }
 
 /* ---- scores -------------------------------------------------------------------------------- */
 
@@ -100,24 +95,6 @@ INLINE void score(const Whole *w, const Room *room, long tiles) {
 
 /* ---- weights ------------------------------------------------------------------------------- */
 
-/* e^x for x <= 0: x = n ln 2 + r, and e^r by a polynomial. Below FAINT it is 0; NaN stays NaN. */
-INLINE float exponential(float x) {
-    const float shift = 12582912.0f; /* what is added to it is rounded to a whole number */
-    const float near = x < FAINT ? FAINT : x, z = near * 1.44269504f + shift, n = z - shift;
-    const float r = near - n * 0.693359375f + n * 2.12194440e-4f;
-    float s = r * 1.9790244e-4f + 1.3944759e-3f;
-    s = s * r + 8.3334977e-3f;
-    s = s * r + 4.1666295e-2f;
-    s = s * r + 1.6666666e-1f;
-    s = s * r + 0.5f;
-    s = (r * r) * s + r + 1.0f;
-    uint32_t power, bits;
-    memcpy(&power, &z, sizeof power), memcpy(&bits, &s, sizeof bits);
-    bits += power << 23;
-    memcpy(&s, &bits, sizeof s);
-    return x < FAINT ? 0.0f : s;
-}
-
 INLINE void finish(const Whole *w, float *scores) {
     const float factor = w->factor, least = w->floor * w->floor;
     if (w->kind == INVERSE)
@@ -127,17 +104,6 @@ INLINE void finish(const Whole *w, float *scores) {
     else if (w->kind == GAUSS) /* of dot products the queries have it */
 #pragma omp simd
         for (long j = 0; j < w->keys; j++) scores[j] *= factor;
-}
-
-/* A row's scores to weights, which are still to be multiplied by what is returned. */
-INLINE float weigh(const Whole *w, float *scores) {
-    float most = -INFINITY, sum = 0.0f;
-    finish(w, scores);
-#pragma omp simd reduction(max : most)
-    for (long j = 0; j < w->keys; j++) most = scores[j] > most ? scores[j] : most;
-#pragma omp simd reduction(+ : sum)
-    for (long j = 0; j < w->keys; j++) sum += scores[j] = exponential(scores[j] - most);
-    return 1.0f / sum;
 }
 
 /* ---- what is read -------------------------------------------------------------------------- */
@@ -198,8 +164,11 @@ INLINE void block(const Whole *w, const Room *room, const float *q, float *to, l
         for (long d = 0; d < w->size; d++) tile[d * ROWS] = factor * from[d];
     }
     score(w, room, tiles);
-    for (long i = 0; i < tiles * ROWS; i++)
-        room->shares[i] = weigh(w, (float *)room->scores + i * padded);
+    for (long i = 0; i < tiles * ROWS; i++) {
+        float *scores = (float *)room->scores + i * padded, most;
+        finish(w, scores);
+        room->shares[i] = weigh(scores, (Span){0, w->keys}, 1.0f, &most);
+    }
     read_values(w, room, tiles);
     for (long i = 0; i < rows; i++)
         for (long n = 0; n < w->wide; n++)

@@ -1,0 +1,175 @@
+"""Dot products of all pairs, selected by softmax and read, in one call in C, with a gradient.
+
+Scores and weights of a block of rows stay in the cache; all weights are held only where they take
+no more room than the values. A mask has to be a span of keys for each query.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.attention.axes import Context, Weights
+from regard.attention.kernels import native, native_dots
+from regard.attention.kernels.comparison import Dot
+from regard.attention.kernels.fused import plain_attention
+from regard.attention.kernels.numbers import common
+from regard.attention.kernels.request import Request, View
+from regard.attention.kernels.rule import Soft
+from regard.attention.looking import in_transform
+
+WIDEST, LONGEST = 256, 512
+"""Vectors and keys up to so many stay in the cache, a block of rows at a time."""
+
+FEW = 64
+"""Weights of so many keys are kept for the way back, or of as many as a value has numbers: they
+take no more room than values do, and to find them again takes longer."""
+
+
+class Dots:
+    """Softmax of dot products, forth and back, in C where it was built."""
+
+    def refusals(self, request: Request) -> list[str]:
+        """Why this request cannot be answered here; empty if it can."""
+        comparison, view = request.comparison, request.view
+        reasons = []
+        if torch.compiler.is_compiling() or in_transform():
+            return ["inside torch.compile, vmap or another transform"]
+        if native.library() is None:
+            return ["the C kernels were not built"]
+        if not isinstance(comparison, Dot):
+            return [f"scores by {type(comparison).__name__} are not dot products"]
+        if not isinstance(request.rule, Soft) or request.rule.dropout:
+            reasons.append("it selects by softmax, without dropout")
+        if comparison.bias is not None:
+            reasons.append("it takes no bias")
+        if not all(map(_plain, (comparison.queries, comparison.keys, request.values))):
+            reasons.append("it takes float32 on a CPU")
+        if len(request.shape) > 4 or not request.shape.numel():
+            reasons.append("it takes at most two axes of items, and at least one pair")
+        if view.pairs.columns is not None or (view.mask is not None and _span(view) is None):
+            reasons.append("it takes masks that show each query a span of the keys")
+        return reasons
+
+    def prefers(self, request: Request) -> bool:
+        """Is this quicker than what torch has? By measurement, where there are wide vectors."""
+        comparison = request.comparison
+        if not isinstance(comparison, Dot) or torch.compiler.is_compiling():
+            return False
+        items, learns = request.shape[:-2].numel(), request.wants_gradient
+        quick = quicker(comparison.keys, request.values, items, learns=learns)
+        return quick and not self.refusals(request)
+
+    def __call__(self, request: Request) -> tuple[Context, Weights | None]:
+        comparison, rule, values = request.comparison, request.rule, request.values
+        assert isinstance(comparison, Dot)
+        assert isinstance(rule, Soft)
+        queries, scale = comparison.queries, comparison.scale
+        if comparison.factor is not None:
+            queries, scale = comparison.scaled_queries(), 1.0
+        factor = scale / rule.temperature
+        return read(queries, comparison.keys, values, _span(request.view), factor), None
+
+
+def quicker(keys: Tensor, values: Tensor, items: int, *, learns: bool) -> bool:
+    """Would so many items read these more quickly here than by what torch has?"""
+    if native.level() < len(native.LEVELS) - 1:
+        return False
+    (count, size), wide = keys.shape[-2:], values.shape[-1]
+    if count > LONGEST or size > WIDEST or wide > WIDEST:
+        return False
+    # The way back gives each thread whole items.
+    return not learns or items >= torch.get_num_threads()
+
+
+def read(
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    span: tuple[Tensor, Tensor] | None,
+    factor: float,
+) -> Context:
+    """softmax(q kᵀ · factor) v, of which each query sees a span of the keys."""
+    batch: tuple[int, ...] = queries.shape[:-2]
+    if not (len(batch) == 2 and keys.shape[:-2] == values.shape[:-2] == batch):
+        batch = common(common(batch, keys.shape[:-2]), values.shape[:-2])
+        queries = _four(queries.expand(*batch, *queries.shape[-2:]))
+        keys, values = _four(keys), _four(values)
+    context: Tensor
+    if torch.is_grad_enabled() and (
+        queries.requires_grad or keys.requires_grad or values.requires_grad
+    ):
+        context = _Read.apply(queries, keys, values, span, factor)  # type: ignore[no-untyped-call]
+    else:
+        context = native_dots.read(_lined(queries, keys, values, span, factor))
+    return context if len(batch) == 2 else context.view(*batch, *context.shape[-2:])
+
+
+class _Read(torch.autograd.Function):
+    """Its backward is in C; if that is to have a gradient, too, it is the plain formula's."""
+
+    @staticmethod
+    def forward(ctx: Any, queries: Tensor, keys: Tensor, values: Tensor, *more: Any) -> Tensor:
+        dots = _lined(queries, keys, values, *more)
+        few = keys.shape[-2] <= max(FEW, values.shape[-1])
+        context, kept = native_dots.read_and_keep(dots, weights=few)
+        ctx.save_for_backward(queries, keys, values, kept)
+        ctx.more = more
+        return context
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        queries, keys, values, kept = ctx.saved_tensors
+        (sent,), wanted = gradients, ctx.needs_input_grad[:3]
+        if torch.is_grad_enabled():
+            dots = native_dots.Dots(queries, keys, values, *ctx.more)
+            return *_plainly(dots, sent, wanted), None, None
+        dots = _lined(queries, keys, values, *ctx.more)
+        return *native_dots.read_back(dots, kept, _in_line(sent), wanted), None, None
+
+
+def _plainly(dots: native_dots.Dots, sent: Tensor, wanted: Sequence[bool]) -> list[Tensor | None]:
+    """The gradients, by a formula that can be differentiated again."""
+    allowed, places = None, torch.arange(dots.keys.shape[-2])
+    if dots.span is not None:
+        allowed = (dots.span[0] <= places) & (places < dots.span[1])
+    plain = plain_attention(*dots[:3], allowed, dots.factor, causal=False)
+    needed = [tensor for tensor, asked in zip(dots[:3], wanted, strict=True) if asked]
+    found = iter(torch.autograd.grad(plain, needed, sent, create_graph=True))
+    return [next(found) if asked else None for asked in wanted]
+
+
+def _lined(queries: Tensor, keys: Tensor, values: Tensor, *more: Any) -> native_dots.Dots:
+    return native_dots.Dots(_in_line(queries), _in_line(keys), _in_line(values), *more)
+
+
+def _in_line(tensor: Tensor) -> Tensor:
+    """The tensor with the numbers of a vector one after another."""
+    return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
+
+
+def _span(view: View) -> tuple[Tensor, Tensor] | None:
+    """The span of keys that its mask shows each query; None if that is not all of it."""
+    if view.mask is None or view.pairs.columns is not None:
+        return None
+    if Dots not in view.known:
+        span = view.mask.span(view.pairs)
+        view.known[Dots] = None if span is None else _whole(span, view.pairs.height)
+    found: tuple[Tensor, Tensor] | None = view.known[Dots]
+    return found
+
+
+def _whole(span: tuple[Tensor, Tensor], rows: int) -> tuple[Tensor, Tensor]:
+    """The span with both axes of items, and a number for each row."""
+    first, end = torch.broadcast_tensors(*map(_four, span))
+    first, end = (t.expand(*t.shape[:2], rows, 1).long().contiguous() for t in (first, end))
+    return first, end
+
+
+def _four(tensor: Tensor) -> Tensor:
+    return tensor.reshape(*[1] * (4 - tensor.ndim), *tensor.shape)
+
+
+def _plain(tensor: Tensor) -> bool:
+    return tensor.dtype == torch.float32 and tensor.is_cpu

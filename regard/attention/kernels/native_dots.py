@@ -1,0 +1,144 @@
+"""Softmax reads of dot products, and the way back: dots.c."""
+
+import struct
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from regard.attention.errors import KernelError
+from regard.attention.kernels import native
+
+POINTERS = (
+    "q", "k", "v", "sent", "first", "end",
+    "context", "most", "share", "weights", "to_q", "to_k", "to_v",
+)  # fmt: skip
+STRIDED = ("q", "k", "v", "sent", "span", "context", "to_q", "to_k", "to_v")
+COUNTS = ("slab_k", "slab_v", "outer", "inner", "rows", "keys", "size", "wide")
+_TOLD = struct.Struct(f"{len(POINTERS)}P{3 * len(STRIDED)}l{len(COUNTS)}lf")
+"""What dots.c is told, in the same order; packed so, because a ctypes structure takes longer."""
+
+SIDE = 16
+"""Kept weights lie in rows of a multiple of it."""
+
+Strides = tuple[int, int, int]
+NONE: Strides = (0, 0, 0)
+
+
+class Dots(NamedTuple):
+    """Tensors of four axes, `(outer, inner, row, size)`, to be read by softmax(q kᵀ · factor) v.
+
+    A batch axis of size 1 of keys, values and spans serves all; queries have both. The numbers of a
+    vector lie one after another.
+    """
+
+    queries: Tensor
+    keys: Tensor
+    values: Tensor
+    span: tuple[Tensor, Tensor] | None
+    """The first key that a row sees, and the one after the last: `(outer, inner, row, 1)`."""
+
+    factor: float
+
+
+def read(dots: Dots) -> Tensor:
+    """What each query reads."""
+    context = _context(dots)
+    _forth(dots, context, (0, 0, 0))
+    return context
+
+
+def read_and_keep(dots: Dots, *, weights: bool) -> tuple[Tensor, Tensor]:
+    """What each query reads, and what the way back needs.
+
+    That is all weights, `(outer, inner, row, key)` and padding; or else the highest score of each
+    row, and what its exponentials were multiplied by, `(2, rows of all items)`.
+    """
+    context, (outer, inner, rows, _) = _context(dots), dots.queries.shape
+    if weights:
+        wide = -(-dots.keys.shape[-2] // SIDE) * SIDE
+        kept = dots.queries.new_empty(outer, inner, rows, wide)
+        _forth(dots, context, (0, 0, kept.data_ptr()))
+    else:
+        kept = dots.queries.new_empty(2, outer * inner * rows)
+        _forth(dots, context, (*_halves(kept), 0))
+    return context, kept
+
+
+def read_back(
+    dots: Dots, kept: Tensor, sent: Tensor, wanted: tuple[bool, ...]
+) -> list[Tensor | None]:
+    """What a gradient of the context sends to queries, keys and values, where it is wanted."""
+    queries, keys, values, span, factor = dots
+    (outer, inner, rows, size), (count, wide) = queries.shape, values.shape[-2:]
+    running = min(native.threads(2 * outer * inner * rows * count * (size + wide)), outer * inner)
+    sums, slabs, strides = [], [], []
+    for tensor, needed in zip((queries, keys, values), wanted, strict=True):
+        shared = tensor.shape[:2] != queries.shape[:2]
+        # Where items share, each thread has a sum of its own.
+        total = tensor.new_zeros(running, *tensor.shape) if shared else torch.empty_like(tensor)
+        sums.append(total if needed else None)
+        slabs.append(tensor.numel() if shared else 0)
+        strides.append(_strides(total[0] if shared else total))
+    found = (0, 0, kept.data_ptr()) if kept.ndim == 4 else (*_halves(kept), 0)
+    told = _TOLD.pack(
+        queries.data_ptr(), keys.data_ptr(), values.data_ptr(), sent.data_ptr(), *_places(span),
+        0, *found, *(0 if each is None else each.data_ptr() for each in sums),
+        *_strides(queries), *_strides(keys), *_strides(values), *_strides(sent), *_spanned(span),
+        *NONE, *strides[0], *strides[1], *strides[2],
+        *slabs[1:], outer, inner, rows, count, size, wide, factor,
+    )  # fmt: skip
+    _go(told, running, count)
+    return [
+        total.sum(0) if slab and total is not None else total
+        for total, slab in zip(sums, slabs, strict=True)
+    ]
+
+
+def _context(dots: Dots) -> Tensor:
+    """Room for what is read; it lies as the queries do, if it can: heads side by side, say."""
+    queries, wide = dots.queries, dots.values.shape[-1]
+    if wide == queries.shape[-1]:
+        return torch.empty_like(queries)
+    return queries.new_empty(*queries.shape[:-1], wide)
+
+
+def _forth(dots: Dots, context: Tensor, kept: tuple[int, int, int]) -> None:
+    queries, keys, values, span, factor = dots
+    (outer, inner, rows, size), (count, wide) = queries.shape, values.shape[-2:]
+    told = _TOLD.pack(
+        queries.data_ptr(), keys.data_ptr(), values.data_ptr(), 0, *_places(span),
+        context.data_ptr(), *kept, *NONE,
+        *_strides(queries), *_strides(keys), *_strides(values), *NONE, *_spanned(span),
+        *_strides(context), *NONE, *NONE, *NONE,
+        0, 0, outer, inner, rows, count, size, wide, factor,
+    )  # fmt: skip
+    _go(told, native.threads(outer * inner * rows * count * (size + wide)), count)
+
+
+def _go(told: bytes, threads: int, keys: int) -> None:
+    if native.built().regard_dots(told, threads, native.level()):
+        raise KernelError(f"there was no memory to read {keys} keys with. Free some.")
+
+
+def _places(span: tuple[Tensor, Tensor] | None) -> tuple[int, int]:
+    return (0, 0) if span is None else (span[0].data_ptr(), span[1].data_ptr())
+
+
+def _spanned(span: tuple[Tensor, Tensor] | None) -> Strides:
+    return NONE if span is None else _strides(span[0])
+
+
+def _halves(kept: Tensor) -> tuple[int, int]:
+    start = kept.data_ptr()
+    return start, start + kept.numel() // 2 * kept.element_size()
+
+
+def _strides(tensor: Tensor) -> Strides:
+    """From item to item, along both axes, and from row to row; 0 along an axis that serves all."""
+    (outer, inner, rows, _), strides = tensor.shape, tensor.stride()
+    return (
+        strides[0] if outer > 1 else 0,
+        strides[1] if inner > 1 else 0,
+        strides[2] if rows > 1 else 0,
+    )
