@@ -29,14 +29,16 @@ class Cell(ABC):
     """How many tensors a state has."""
 
     @abstractmethod
-    def forward(self, inputs: Tensor, gates: Tensor, state: State) -> tuple[State, State]:
-        """The next state, and what the way back needs."""
+    def forward(
+        self, inputs: Tensor, gates: Tensor, state: State, after: Tensor
+    ) -> tuple[State, State]:
+        """The next state, and what the way back needs; what others see is written to `after`."""
 
     @abstractmethod
     def backward(
-        self, gradient: Sequence[Tensor], saved: State, state: State
-    ) -> tuple[Tensor, Tensor, list[Tensor]]:
-        """Gradients of the inputs' part, of the state's part and of the state itself."""
+        self, gradient: Sequence[Tensor], saved: State, state: State, to: tuple[Tensor, Tensor]
+    ) -> list[Tensor]:
+        """The gradient of the state; those of the inputs' part and of the state's are written."""
 
 
 class Gru(Cell):
@@ -44,35 +46,35 @@ class Gru(Cell):
 
     gates, parts = 3, 1
 
-    def forward(self, inputs: Tensor, gates: Tensor, state: State) -> tuple[State, State]:
+    def forward(
+        self, inputs: Tensor, gates: Tensor, state: State, after: Tensor
+    ) -> tuple[State, State]:
         (hidden,) = state
-        if _in_c(inputs, gates, hidden):
-            after, both, new = native.gru(inputs, gates, hidden)
+        if _in_c(inputs, gates, hidden, after):
+            after, both, new = native.gru(inputs, gates, hidden, after)
             return (after,), (both, new, gates)
         two = 2 * hidden.shape[-1]
         both = (inputs[..., :two] + gates[..., :two]).sigmoid_()
         reset, stay = both.chunk(2, -1)
         new = torch.addcmul(inputs[..., two:], reset, gates[..., two:]).tanh_()
-        return (torch.lerp(new, hidden, stay),), (both, new, gates)
+        return (torch.lerp(new, hidden, stay, out=after),), (both, new, gates)
 
     def backward(
-        self, gradient: Sequence[Tensor], saved: State, state: State
-    ) -> tuple[Tensor, Tensor, list[Tensor]]:
-        (outer,), (both, new, gates), (hidden,) = gradient, saved, state
-        if _in_c(gates, hidden):
-            to_inputs, to_gates, kept = native.gru_back(outer, gates, hidden, both, new)
-            return to_inputs, to_gates, [kept]
+        self, gradient: Sequence[Tensor], saved: State, state: State, to: tuple[Tensor, Tensor]
+    ) -> list[Tensor]:
+        (outer,), (both, new, gates), (hidden,), (to_inputs, to_gates) = gradient, saved, state, to
+        if _in_c(gates, hidden, *to):
+            return [native.gru_back(outer, gates, hidden, both, new, to)]
         size = hidden.shape[-1]
         reset, stay = both.chunk(2, -1)
         kept = outer * stay
-        to_inputs = torch.empty_like(gates)
         to_new = torch.mul(outer - kept, 1 - new * new, out=to_inputs[..., 2 * size :])
         torch.mul(to_new, gates[..., 2 * size :], out=to_inputs[..., :size])
         torch.mul(outer, hidden - new, out=to_inputs[..., size : 2 * size])
         to_inputs[..., : 2 * size] *= both - both * both
-        to_gates = to_inputs.clone()
+        to_gates.copy_(to_inputs)
         to_gates[..., 2 * size :] *= reset
-        return to_inputs, to_gates, [kept]
+        return [kept]
 
 
 class Lstm(Cell):
@@ -80,7 +82,9 @@ class Lstm(Cell):
 
     gates, parts = 4, 2
 
-    def forward(self, inputs: Tensor, gates: Tensor, state: State) -> tuple[State, State]:
+    def forward(
+        self, inputs: Tensor, gates: Tensor, state: State, after: Tensor
+    ) -> tuple[State, State]:
         size = state[1].shape[-1]
         every = inputs + gates
         every[..., : 2 * size].sigmoid_()
@@ -89,22 +93,23 @@ class Lstm(Cell):
         write, keep, new, show = every.chunk(4, -1)
         inner = torch.addcmul(keep * state[1], write, new)
         outer = inner.tanh()
-        return (show * outer, inner), (every, outer)
+        return (torch.mul(show, outer, out=after), inner), (every, outer)
 
     def backward(
-        self, gradient: Sequence[Tensor], saved: State, state: State
-    ) -> tuple[Tensor, Tensor, list[Tensor]]:
+        self, gradient: Sequence[Tensor], saved: State, state: State, to: tuple[Tensor, Tensor]
+    ) -> list[Tensor]:
         (to_hidden, to_inner), (every, outer) = gradient, saved
         size = outer.shape[-1]
         write, keep, new, show = every.chunk(4, -1)
         to_inner = torch.addcmul(to_inner, to_hidden * show, 1 - outer * outer)
-        slopes = every - every * every
+        slopes = torch.sub(every, every * every, out=to[0])
         torch.mul(new, -new, out=slopes[..., 2 * size : 3 * size]).add_(1)
         factors = (new, state[1], write)
         for place, factor in enumerate(factors):
             slopes[..., place * size : (place + 1) * size] *= to_inner * factor
         slopes[..., 3 * size :] *= to_hidden * outer
-        return slopes, slopes, [torch.zeros_like(to_hidden), to_inner * keep]
+        to[1].copy_(slopes)
+        return [torch.zeros_like(to_hidden), to_inner * keep]
 
 
 def _in_c(*tensors: Tensor) -> bool:
@@ -127,7 +132,7 @@ def cell_named(name: CellName) -> Cell:
 def one_step(cell: Cell, inputs: Tensor, gates: Tensor, state: State) -> State:
     """The next state, with its gradient if someone may ask for it."""
     if not torch.is_grad_enabled():
-        return cell.forward(inputs, gates, state)[0]
+        return cell.forward(inputs, gates, state, torch.empty_like(state[0]))[0]
     after: State = _OneStep.apply(cell, inputs, gates, *state)  # type: ignore[no-untyped-call]
     return after
 
@@ -135,7 +140,7 @@ def one_step(cell: Cell, inputs: Tensor, gates: Tensor, state: State) -> State:
 class _OneStep(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, cell: Cell, inputs: Tensor, gates: Tensor, *state: Tensor) -> State:
-        after, saved = cell.forward(inputs, gates, state)
+        after, saved = cell.forward(inputs, gates, state, torch.empty_like(state[0]))
         ctx.cell, ctx.held = cell, len(saved)
         ctx.save_for_backward(*saved, *state)
         return after
@@ -143,8 +148,8 @@ class _OneStep(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradient: Tensor) -> tuple[Tensor | None, ...]:
-        saved = ctx.saved_tensors
-        to_inputs, to_gates, to_state = ctx.cell.backward(
-            gradient, saved[: ctx.held], saved[ctx.held :]
-        )
+        saved, state = ctx.saved_tensors[: ctx.held], ctx.saved_tensors[ctx.held :]
+        shape = *state[0].shape[:-1], ctx.cell.gates * state[0].shape[-1]
+        to_inputs, to_gates = state[0].new_empty(shape), state[0].new_empty(shape)
+        to_state = ctx.cell.backward(gradient, saved, state, (to_inputs, to_gates))
         return None, to_inputs, to_gates, *to_state

@@ -110,13 +110,14 @@ class _Told(torch.autograd.Function):
             scores, wanted, own = features[rows] @ weight.mT, targets[rows], chosen[rows]
             if _in_c(scores):
                 ctx.foretold = 1 / len(features)
-                lost, own[:] = native.told(scores, bias, wanted, smoothing, ctx.foretold)
+                lost, own[:], added = native.told(scores, bias, wanted, smoothing, ctx.foretold)
                 total += lost.sum()
             else:
                 for near in _near(scores):
                     total += _turned(scores[near], bias, wanted[near], smoothing, own[near])
+                added = scores.sum(0)
             if learns:
-                gradients[2] += scores.sum(0)
+                gradients[2] += added
                 torch.mm(scores, weight, out=gradients[0][rows])
                 gradients[1].addmm_(scores.mT, features[rows], beta=int(rows.start > 0))
         ctx.save_for_backward(*gradients)

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from regard.attention.kernels.autocast import off
+from regard.attention.kernels.turning import turned
 from regard.seq2seq.cells import Cell, CellName, State, cell_named, one_step
 from regard.seq2seq.hoisted import Hoisted
 from regard.seq2seq.layers import Layers
@@ -85,47 +86,50 @@ class Steps:
 
 
 class _Whole(torch.autograd.Function):
+    """What is seen of the states lies in one tensor, and so do gradients: no step's is copied."""
+
     @staticmethod
     def forward(
         ctx: Any, cell: Cell, parts: Tensor, weight: Tensor, *state: Tensor
     ) -> tuple[Tensor, ...]:
         ctx.cell, ctx.states, ctx.saved = cell, [state], []
         ctx.set_materialize_grads(False)
-        learns, outputs = any(ctx.needs_input_grad), []
-        # Torch turns one matrix in blocks, and an axis of them number by number.
-        alone = len(weight) == 1
-        turned = weight[0].mT.contiguous()[None] if alone else weight.mT.contiguous()
-        for inputs in parts.unbind(0):
+        learns, by_columns = any(ctx.needs_input_grad), torch.stack([*map(turned, weight)])
+        seen = parts.new_empty(len(parts) + 1, *state[0].shape)
+        seen[0] = state[0]
+        for inputs, after in zip(parts.unbind(0), seen[1:].unbind(0), strict=True):
             with off(parts.device.type):
-                gates = torch.bmm(state[0], turned)
-            state, saved = cell.forward(inputs, gates, state)
-            outputs.append(state[0])
+                gates = torch.bmm(state[0], by_columns)
+            state, saved = cell.forward(inputs, gates, state, after)
             if learns:
                 ctx.states.append(state)
                 ctx.saved.append(saved)
         ctx.save_for_backward(weight)
-        seen = torch.stack(outputs) if outputs else parts.new_zeros(0, *state[0].shape)
-        return seen, *(part.clone() for part in state)
+        ctx.seen = seen
+        return seen[1:], *(part.clone() for part in state)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradient: Tensor | None) -> tuple[Tensor | None, ...]:
-        cell, states = ctx.cell, ctx.states
+        cell, states, steps = ctx.cell, ctx.states, len(ctx.saved)
         (weight,) = ctx.saved_tensors
-        to_each = [None] * len(ctx.saved) if gradient[0] is None else gradient[0].unbind(0)
+        to_each = [None] * steps if gradient[0] is None else gradient[0].unbind(0)
         back = [
             torch.zeros_like(part) if given is None else given
             for part, given in zip(states[0], gradient[1:], strict=True)
         ]
-        to_inputs, to_gates = [], []
-        for outer, saved, state in zip(
-            reversed(to_each), reversed(ctx.saved), reversed(states[:-1]), strict=True
-        ):
+        directions, batch, size = states[0][0].shape
+        room = weight.new_empty(2, steps, directions, batch, cell.gates * size)
+        for step in reversed(range(steps)):
+            outer, to = to_each[step], (room[0, step], room[1, step])
             back[0] = back[0] if outer is None else back[0] + outer
-            inputs, gates, back = cell.backward(back, saved, state)
-            back[0] = torch.baddbmm(back[0], gates, weight)
-            to_inputs.append(inputs)
-            to_gates.append(gates)
-        gates = torch.cat(to_gates[::-1], 1)  # (direction, step × batch, gates)
-        seen = torch.cat([state[0] for state in states[:-1]], 1)
-        return None, torch.stack(to_inputs[::-1]), torch.bmm(gates.mT, seen), *back
+            back = cell.backward(back, ctx.saved[step], states[step], to)
+            back[0] = torch.baddbmm(back[0], to[1], weight)
+        to_inputs, to_gates = room
+        to_weight = torch.bmm(_by_direction(to_gates).mT, _by_direction(ctx.seen[:-1]))
+        return None, to_inputs, to_weight, *back
+
+
+def _by_direction(tensor: Float[Tensor, "step direction batch size"]) -> Tensor:
+    """`(direction, step · batch, size)`: the steps of one direction are there already."""
+    return tensor.transpose(0, 1).flatten(1, 2)

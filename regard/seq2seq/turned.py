@@ -9,6 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from regard.attention.kernels import turning
+
 State = tuple[int, int]
 """What changes when a weight does: its version, and where it lies."""
 
@@ -20,7 +22,7 @@ def turned(weight: Tensor) -> Tensor:
     state = weight._version, weight.data_ptr()
     known: tuple[State, Tensor] | None = _known.get(weight)
     if known is None or known[0] != state:
-        known = state, weight.detach().mT.contiguous()
+        known = state, turning.turned(weight)
         _known[weight] = known
     return known[1]
 

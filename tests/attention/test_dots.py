@@ -107,6 +107,16 @@ def test_a_mask_of_heads_and_items() -> None:
     assert_agrees(given, mask=masks.Lengths([[1, 2, 3], [0, 21, 20]]))
 
 
+def test_more_axes_than_it_takes_are_left_to_others() -> None:
+    given = drawn((2, 1, 3, 9, 8), (2, 1, 3, 21, 8), (2, 1, 3, 21, 5))
+    mask = masks.Lengths(torch.tensor([0, 21, 20, 1, 2, 3]).view(2, 1, 3))
+    with kernels.using(REFERENCE):
+        expected = attend(*given, mask=mask).context
+    torch.testing.assert_close(attend(*given, mask=mask).context, expected)
+    with kernels.using(DOTS), pytest.raises(errors.KernelError, match="at most two axes of items"):
+        attend(*given, mask=mask)
+
+
 @family
 @pytest.mark.parametrize("shapes", [((2, 1), (1, 3)), ((1, 1), (2, 3)), ((2, 3), (1, 1))], ids=str)
 def test_items_may_share_keys_and_values(score: scores.Score, shapes: tuple) -> None:

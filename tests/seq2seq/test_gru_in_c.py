@@ -19,9 +19,9 @@ def _taken(kind: torch.dtype, spread: float) -> list[Tensor]:
     inputs, gates = ((spread * torch.randn(*BATCH, 3 * SIZE)).to(kind) for _ in range(2))
     hidden, outer = (torch.randn(*BATCH, SIZE).to(kind) for _ in range(2))
     cell = Gru()
-    after, saved = cell.forward(inputs, gates, (hidden,))
-    to_inputs, to_gates, to_state = cell.backward([outer], saved, (hidden,))
-    return [*after, to_inputs, to_gates, *to_state]
+    after, saved = cell.forward(inputs, gates, (hidden,), torch.empty_like(hidden))
+    to = torch.empty_like(inputs), torch.empty_like(gates)
+    return [*after, *to, *cell.backward([outer], saved, (hidden,), to)]
 
 
 @pytest.fixture(params=range(native.level() + 1), autouse=True)
@@ -46,5 +46,5 @@ def test_it_is_as_exact_as_plain_code(
 def test_what_is_no_number_stays_none() -> None:
     inputs, hidden = torch.zeros(3, 6), torch.zeros(3, 2)
     inputs[0, 0], inputs[1, 3], inputs[2, 4] = torch.nan, torch.inf, torch.nan
-    (after,), _ = Gru().forward(inputs, torch.zeros(3, 6), (hidden,))
+    (after,), _ = Gru().forward(inputs, torch.zeros(3, 6), (hidden,), torch.empty(3, 2))
     assert after.isnan().tolist() == [[True, False], [False, False], [True, False]]

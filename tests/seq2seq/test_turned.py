@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from regard.attention.kernels import native
 from regard.seq2seq import turned as module
 from regard.seq2seq.turned import plain_product, product, turned
 
@@ -23,6 +24,19 @@ def test_it_is_the_layer(shape: tuple[int, ...], bias: bool) -> None:
             inputs @ linear.weight.mT,
         )
     assert product(inputs, linear).requires_grad
+
+
+@pytest.mark.skipif(native.library() is None, reason="the C kernels were not built here")
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("level", range(native.level() + 1))
+@pytest.mark.parametrize("shape", [(1, 1), (16, 16), (15, 33), (48, 17), (130, 64), (0, 3)])
+def test_a_matrix_is_turned_in_c(
+    shape: tuple[int, int], level: int, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native, "level", lambda: level)
+    monkeypatch.setattr(native, "threads", lambda _: threads)
+    matrix = torch.randn(shape)
+    assert torch.equal(native.turned(matrix), matrix.mT)
 
 
 def test_a_weight_that_changed_is_turned_again() -> None:

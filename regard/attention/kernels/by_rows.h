@@ -1,7 +1,7 @@
 /* Work that goes row by row, compiled for each kind of processor and shared by threads.
  *
  * Include it after a `Job`, with `from`, `to` and `level` among its fields, and `rows`, which does
- * the rows of one.
+ * the rows of one. Where NUMBERED is defined, `number` says which of the threads does them.
  */
 
 static void rows_any(const Job *job) { rows(job); }
@@ -25,6 +25,9 @@ static void by_rows(Job whole, long total, int threads) {
     for (int t = 0; t < threads; t++) {
         jobs[t] = whole;
         jobs[t].from = total * t / threads, jobs[t].to = total * (t + 1) / threads;
+#ifdef NUMBERED
+        jobs[t].number = t;
+#endif
     }
     regard_share(work, jobs, sizeof(Job), threads);
 }

@@ -48,7 +48,7 @@ class Dots:
             reasons.append("it takes float32 on a CPU")
         if len(request.shape) > 4 or not request.shape.numel():
             reasons.append("it takes at most two axes of items, and at least one pair")
-        if view.pairs.columns is not None or (view.mask is not None and _span(view) is None):
+        elif view.pairs.columns is not None or (view.mask is not None and _span(view) is None):
             reasons.append("it takes masks that show each query a span of the keys")
         return reasons
 

@@ -175,6 +175,16 @@ def unit(vectors: Tensor, least: float) -> Tensor:
     return found
 
 
+def turned(matrix: Tensor) -> Tensor:
+    """A contiguous matrix of floats with rows for columns, contiguous, too."""
+    rows, columns = matrix.shape
+    found = matrix.new_empty(columns, rows)
+    built().regard_turned(
+        matrix.data_ptr(), found.data_ptr(), rows, columns, threads(matrix.numel()), level()
+    )
+    return found
+
+
 def own_products(queries: Tensor, rows: Tensor, places: Tensor) -> Tensor:
     """q_t · row of `(query, size)` with the rows, `(row, size)`, at `(query, column)` places."""
     found = queries.new_empty(places.shape)
@@ -223,25 +233,26 @@ def log_softmax(scores: Tensor, bias: Tensor | None) -> None:
     rows, count = scores.shape
     built().regard_tokens(
         scores.data_ptr(), None if bias is None else bias.data_ptr(), None, 0.0, 1.0,
-        None, None, count, rows, threads(scores.numel()), level(),
+        None, None, None, count, rows, threads(scores.numel()), level(),
     )  # fmt: skip
 
 
 def told(
     scores: Tensor, bias: Tensor, targets: Tensor, smoothing: float, factor: float
-) -> tuple[Tensor, Tensor]:
-    """The loss of each row, and its target's log-probability.
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The loss of each row, its target's log-probability, and the gradient of the bias.
 
-    Scores become their gradients, times the factor.
+    Scores become their gradients, times the factor, as the bias's is.
     """
     rows, count = scores.shape
     chosen, losses = scores.new_empty(rows), scores.new_empty(rows)
-    targets = targets.contiguous()
+    targets, running = targets.contiguous(), threads(scores.numel())
+    sums = scores.new_zeros(running, count)
     built().regard_tokens(
         scores.data_ptr(), bias.data_ptr(), targets.data_ptr(), smoothing, factor,
-        chosen.data_ptr(), losses.data_ptr(), count, rows, threads(scores.numel()), level(),
+        chosen.data_ptr(), losses.data_ptr(), sums.data_ptr(), count, rows, running, level(),
     )  # fmt: skip
-    return losses, chosen
+    return losses, chosen, sums.sum(0)
 
 
 def best(scores: Tensor) -> Tensor:
@@ -277,14 +288,17 @@ class _Gru(ctypes.Structure):
     )
 
 
-def gru(inputs: Tensor, gates: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def gru(
+    inputs: Tensor, gates: Tensor, hidden: Tensor, after: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
     """The next state of a GRU; its reset and update gates side by side, and what is new in it.
 
-    All are contiguous: inputs and gates `(*batch, 3 · size)`, hidden `(*batch, size)`.
+    All are contiguous: inputs and gates `(*batch, 3 · size)`, hidden and after, which is to be the
+    next state, `(*batch, size)`.
     """
     *batch, size = hidden.shape
     both = hidden.new_empty(*batch, 2 * size)
-    fresh, after = torch.empty_like(hidden), torch.empty_like(hidden)
+    fresh = torch.empty_like(hidden)
     given = (inputs, gates, hidden, both, fresh, after)
     told = _Gru(*(each.data_ptr() for each in given), rows=hidden.numel() // size, size=size)
     built().regard_gru(ctypes.addressof(told), threads(inputs.numel()), level())
@@ -292,11 +306,14 @@ def gru(inputs: Tensor, gates: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor, 
 
 
 def gru_back(
-    sent: Tensor, gates: Tensor, hidden: Tensor, both: Tensor, fresh: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """What the gradient of a GRU's next state sends to inputs, gates and the state before it."""
-    size, sent = hidden.shape[-1], sent.contiguous()
-    to_inputs, to_gates = torch.empty_like(gates), torch.empty_like(gates)
+    sent: Tensor, gates: Tensor, hidden: Tensor, both: Tensor, fresh: Tensor,
+    to: tuple[Tensor, Tensor],
+) -> Tensor:  # fmt: skip
+    """What the gradient of a GRU's next state sends to the state before it.
+
+    What it sends to inputs and to gates is written to two tensors of their shape, contiguous, too.
+    """
+    size, sent, (to_inputs, to_gates) = hidden.shape[-1], sent.contiguous(), to
     to_hidden = torch.empty_like(hidden)
     told = _Gru(
         None, gates.data_ptr(), hidden.data_ptr(), both.data_ptr(), fresh.data_ptr(), None,
@@ -304,7 +321,7 @@ def gru_back(
         hidden.numel() // size, size,
     )  # fmt: skip
     built().regard_gru(ctypes.addressof(told), threads(gates.numel()), level())
-    return to_inputs, to_gates, to_hidden
+    return to_hidden
 
 
 def rounded(rows: Tensor) -> tuple[Tensor, Tensor]:

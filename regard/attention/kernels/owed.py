@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from regard.attention.kernels.autocast import off
+from regard.attention.kernels.turning import turned
 
 
 @runtime_checkable
@@ -74,7 +75,7 @@ class Weight:
     def __init__(self, weight: Tensor) -> None:
         self.owed = Owed()
         self.collected = collected(weight, self.owed)
-        self.turned = weight.detach().mT.contiguous()
+        self.turned = turned(weight)
 
     def product(self, inputs: Tensor) -> Tensor:
         """One step's `inputs @ weight.mT`."""

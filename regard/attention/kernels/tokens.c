@@ -13,9 +13,10 @@ typedef struct {
     const float *bias;
     const long *targets; /* of regard_told, else NULL */
     float smoothing, factor, *chosen, *losses;
-    long *best; /* of regard_best, else NULL */
+    float *sums; /* (threads, count), to be added to: each thread's sum of its rows' gradients */
+    long *best;  /* of regard_best, else NULL */
     long from, to, count;
-    int level;
+    int level, number;
 } Job;
 
 enum { SOME = 1024 }; /* of which a sum is taken as a float; sums of these are doubles */
@@ -70,9 +71,14 @@ INLINE void told(const Job *job, float *restrict x, long row) {
     }
     const float share = (float)(job->factor / total);
     const float spread = job->factor * job->smoothing / count;
+    const float due = job->factor * (1 - job->smoothing);
+    float *restrict sums = job->sums + job->number * count;
 #pragma omp simd
-    for (long j = 0; j < count; j++) x[j] = x[j] * share - spread;
-    x[target] -= job->factor * (1 - job->smoothing);
+    for (long j = 0; j < count; j++) {
+        x[j] = x[j] * share - spread;
+        sums[j] += x[j];
+    }
+    x[target] -= due, sums[target] -= due;
     const double log_total = log(total), mean = job->smoothing ? all / count - log_total : 0;
     job->chosen[row] = (float)(own - log_total);
     job->losses[row] =
@@ -114,13 +120,15 @@ INLINE void rows(const Job *job) {
     }
 }
 
+#define NUMBERED
 #include "by_rows.h"
 
-/* With targets, the loss and each target's log-probability, and gradients of the loss times the
- * factor; without, the log-probabilities. */
+/* With targets, the loss and each target's log-probability, gradients of the loss times the factor,
+ * and what they add up to; without, the log-probabilities. */
 void regard_tokens(float *x, const float *bias, const long *targets, float smoothing, float factor,
-                   float *chosen, float *losses, long count, long total, int threads, int level) {
-    by_rows((Job){x, bias, targets, smoothing, factor, chosen, losses, .count = count,
+                   float *chosen, float *losses, float *sums, long count, long total, int threads,
+                   int level) {
+    by_rows((Job){x, bias, targets, smoothing, factor, chosen, losses, sums, .count = count,
                   .level = level},
             total, threads);
 }
