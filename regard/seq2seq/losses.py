@@ -67,9 +67,10 @@ def floor(dtype: torch.dtype) -> float:
 
 
 def chunks(rows: int, vocabulary: int, most: int) -> list[slice]:
-    """The rows in parts with at most so many scores each, or of one row."""
-    step = max(1, most // vocabulary)
-    return [slice(first, min(first + step, rows)) for first in range(0, rows, step)]
+    """The rows in parts as like as can be, with at most so many scores each, or of one row."""
+    parts = -(-rows // max(1, most // vocabulary))
+    step = -(-rows // max(1, parts))
+    return [slice(first, min(first + step, rows)) for first in range(0, rows, max(1, step))]
 
 
 def _in_c(scores: Tensor) -> bool:
