@@ -9,7 +9,7 @@ import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -138,10 +138,18 @@ def working(settings: Settings) -> Iterator[Workers]:
 
 
 def race(
-    workers: Workers, case: Case, contestants: Sequence[Contestant], works: Sequence[Work] = ()
+    workers: Workers,
+    case: Case,
+    contestants: Sequence[Contestant],
+    works: Sequence[Work] = (),
+    longest: float | None = None,
 ) -> list[Row]:
-    """One row for each contestant and number of threads, ours first."""
+    """One row for each contestant and number of threads, ours first.
+
+    `longest` is the plan's, unless given: the seconds after which three rounds are enough.
+    """
     settings = workers.settings
+    plan = settings.plan if longest is None else replace(settings.plan, longest=longest)
     built, failures = _built(workers, case, contestants)
     runners: dict[Any, Runner] = {}
     for threads in settings.threads:
@@ -153,7 +161,7 @@ def race(
             for work in works:
                 key = f"limit {work.limit}", threads
                 runners[key], amounts[key] = limits.runner(work.limit, threads, settings)
-    found = interleave(runners, settings.plan)
+    found = interleave(runners, plan)
     for who, worker in built.items():
         with suppress(FailedError):
             worker.order("drop", name=who)
