@@ -76,7 +76,7 @@ every_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
 every_score = pytest.mark.parametrize("score", SCORES, ids=str)
 
 
-def read_alike(queries: Tensor, found: Memory, expected: Memory) -> None:
+def assert_read_alike(queries: Tensor, found: Memory, expected: Memory) -> None:
     """Both memories answer these queries alike."""
     assert len(found) == len(expected)
     assert_agrees(found.read(queries), expected.read(queries))

@@ -47,19 +47,19 @@ for name in ("_scores", "_read", "_to_queries", "_to_keys"):
 """
 
 
-def _run(code: str, **environment: str) -> None:
+def _assert_runs(code: str, **environment: str) -> None:
     kept = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     subprocess.run([sys.executable, "-c", code], check=True, env=kept | environment)
 
 
 def test_without_a_gpu_triton_is_not_imported() -> None:
-    _run(READS)
+    _assert_runs(READS)
 
 
 @pytest.mark.skipif(find_spec("triton") is None, reason="Triton is for Linux")
 def test_the_kernels_compile_for_nvidia_and_amd(tmp_path) -> None:
     """To machine code, which needs no GPU; what it computes is asked of the interpreter."""
-    _run(COMPILES, TRITON_CACHE_DIR=str(tmp_path))
+    _assert_runs(COMPILES, TRITON_CACHE_DIR=str(tmp_path))
 
 
 def _request(device: str) -> Request:

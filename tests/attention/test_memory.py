@@ -20,9 +20,9 @@ from tests.attention.memory_cases import (
     Content,
     Kind,
     assert_agrees,
+    assert_read_alike,
     every_kind,
     every_score,
-    read_alike,
 )
 from tests.catalogue import SCORES, Mechanism
 
@@ -51,7 +51,7 @@ def test_pairs_written_one_by_one_are_prepared_at_once(score: Mechanism) -> None
     memory = owner.prepare(*content.part(slice(0, 0)))
     for place in range(KEYS):
         assert memory.write(*content.part([place])) is memory
-    read_alike(content.queries, memory, owner.prepare(*content.pairs))
+    assert_read_alike(content.queries, memory, owner.prepare(*content.pairs))
 
 
 @pytest.mark.parametrize("kind", [HEADS, GROUPED], ids=str)
@@ -59,7 +59,7 @@ def test_pairs_written_one_by_one_are_prepared_at_once(score: Mechanism) -> None
 def test_pairs_written_in_two_chunks_are_prepared_at_once(kind: Kind, score: Mechanism) -> None:
     owner, content = kind.owner(score), kind.content()
     memory = owner.prepare(*content.part(slice(0, 4))).write(*content.part(slice(4, KEYS)))
-    read_alike(content.queries, memory, owner.prepare(*content.pairs))
+    assert_read_alike(content.queries, memory, owner.prepare(*content.pairs))
 
 
 @every_kind
@@ -68,7 +68,7 @@ def test_erased_pairs_were_never_there(kind: Kind, score: Mechanism) -> None:
     owner, content = kind.owner(score), kind.content()
     memory = owner.prepare(*content.pairs).erase([4, 0, -1])
     left = [place for place in range(KEYS) if place not in (4, 0, KEYS - 1)]
-    read_alike(content.queries, memory, owner.prepare(*content.part(left)))
+    assert_read_alike(content.queries, memory, owner.prepare(*content.part(left)))
 
 
 @every_kind
@@ -78,7 +78,7 @@ def test_pairs_are_replaced_in_their_places(kind: Kind, score: Mechanism) -> Non
     memory = owner.prepare(*content.pairs).write(*other.pairs, at=[7, 0, -2])
     keys, values = content.keys.clone(), content.values.clone()
     keys[:, [7, 0, KEYS - 2]], values[:, [7, 0, KEYS - 2]] = other.keys, other.values
-    read_alike(content.queries, memory, owner.prepare(keys, values))
+    assert_read_alike(content.queries, memory, owner.prepare(keys, values))
 
 
 @every_kind
@@ -86,7 +86,7 @@ def test_places_may_be_a_tensor_or_a_range(kind: Kind) -> None:
     owner, content = kind.owner(SCALED), kind.content()
     listed = owner.prepare(*content.pairs).erase([1, 2, 3])
     for places in (torch.tensor([3, 1, 2]), range(1, 4), [1, 1, 2, 3]):
-        read_alike(content.queries, owner.prepare(*content.pairs).erase(places), listed)
+        assert_read_alike(content.queries, owner.prepare(*content.pairs).erase(places), listed)
 
 
 @every_kind
@@ -103,7 +103,7 @@ def test_what_is_hidden_stays_hidden_and_what_is_new_is_seen(
     new = torch.ones(BATCH, QUERIES, len(other.values[0]), dtype=torch.bool)
     seen = torch.cat([mask.dense(QUERIES, KEYS).expand(BATCH, -1, -1), new], -1)
     expected = owner.prepare(keys[:, order], values[:, order], seen[..., order])
-    read_alike(content.queries, memory, expected)
+    assert_read_alike(content.queries, memory, expected)
 
 
 def edited(memory: Memory, edits, spare: Content) -> list[int]:
@@ -144,7 +144,7 @@ def test_any_edits_read_like_what_is_left(kind: Kind, edits, mask: str) -> None:
     seen = MASKS[mask]().dense(QUERIES, KEYS).expand(BATCH, -1, -1)
     seen = torch.cat([seen, torch.ones(BATCH, QUERIES, 97, dtype=torch.bool)], -1)
     expected = owner.prepare(keys[:, left], values[:, left], seen[..., left])
-    read_alike(content.queries, memory, expected)
+    assert_read_alike(content.queries, memory, expected)
 
 
 @every_score
@@ -207,7 +207,7 @@ def test_what_is_not_finite_moves_with_its_pair(kind: Kind, plant: float, where:
     assert memory.read(content.queries).context.isnan().all()
     memory.erase([5])
     left = [place for place in range(KEYS) if place != 5]
-    read_alike(content.queries, memory, owner.prepare(*content.part(left)))
+    assert_read_alike(content.queries, memory, owner.prepare(*content.part(left)))
     assert memory.read(content.queries).context.isfinite().flatten(1).all(1).tolist() == [
         True,
         False,
@@ -257,4 +257,4 @@ def test_a_shared_memory_is_written_to_by_each_item(kind: Kind) -> None:
         torch.cat([one.expand(BATCH, -1, -1), each], -2)
         for one, each in zip(content.pairs, other.pairs, strict=True)
     )
-    read_alike(other.queries, memory, owner.prepare(keys, values))
+    assert_read_alike(other.queries, memory, owner.prepare(keys, values))

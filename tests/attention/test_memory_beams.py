@@ -17,9 +17,9 @@ from tests.attention.memory_cases import (
     KEYS,
     Kind,
     assert_agrees,
+    assert_read_alike,
     every_kind,
     every_score,
-    read_alike,
 )
 from tests.catalogue import SCORES, SELECTIONS, SIZE, Mechanism
 
@@ -90,8 +90,10 @@ def test_a_reordered_memory_is_one_of_the_chosen(kind: Kind, index: Tensor) -> N
         spoilt[1, 2, 3, 1] = torch.nan
     memory = owner.prepare(*content.pairs)
     expected = owner.prepare(*(chosen(t, index) for t in content.pairs))
-    read_alike(chosen(content.queries, index), memory.reorder(index), expected)
-    read_alike(content.queries, memory, owner.prepare(*content.pairs))  # the first is untouched
+    assert_read_alike(chosen(content.queries, index), memory.reorder(index), expected)
+    assert_read_alike(
+        content.queries, memory, owner.prepare(*content.pairs)
+    )  # the first is untouched
 
 
 MASKS: dict[str, Callable[[], Mask]] = {

@@ -1,5 +1,5 @@
 /* Softmax reads of dot products, and the way back: scores and weights of a block of rows stay in
- * the cache, and nothing of the size of all pairs is held.
+ * the cache, and all weights are held only if the way back is to be given them.
  *
  *     forth    p = softmax(factor q k'),  context = p v
  *     back     g = factor p (sent v' - sum_j p sent v'),  to_v = p' sent,  to_q = g k,  to_k = g' q
@@ -36,7 +36,7 @@ typedef struct {
     float *context;
     float *most, *share; /* the highest score of each row and 1 / the sum, or, if not NULL, */
     float *weights;      /* all weights, in rows padded to whole sides */
-    float *to_q, *to_k, *to_v;     /* NULL if not wanted */
+    float *to_q, *to_k, *to_v; /* NULL if not wanted */
     Strides of_q, of_k, of_v, of_sent, of_span, of_context, of_to_q, of_to_k, of_to_v;
     long slab_k, slab_v; /* where items share, threads have sums of their own, so far apart; else 0 */
     long outer, inner, rows, keys, size, wide;
