@@ -4,6 +4,7 @@ The products with the inputs are taken for all steps together, before the loop. 
 way back, the gradients of the weights: see `hoisted` for a loop that others run.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -49,23 +50,33 @@ class Recurrence(nn.Module):
         return product(inputs, self.input[0])
 
     def whole(
-        self, parts: Float[Tensor, "step direction batch gates"], state: State
-    ) -> tuple[Float[Tensor, "step direction batch size"], State]:
-        """All steps: what is seen of each state, and the last one."""
-        weights = [linear.weight for linear in self.state]
-        weight = weights[0][None] if self.directions == 1 else torch.stack(weights)
+        self,
+        parts: Float[Tensor, "row gates"],
+        counts: Sequence[int],
+        state: State,
+        direction: int = 0,
+    ) -> tuple[Float[Tensor, "row size"], State]:
+        """All steps of one direction: what is seen of each state, and each sequence's last one.
+
+        Args:
+            parts: The inputs' part of the gates: the rows of the first step, of the second, ...
+            counts: How many sequences have each step. The first ones go on, the others have ended.
+            state: That of every sequence before the first step.
+            direction: Which of them.
+        """
+        weight = self.state[direction].weight
         parts, state = parts.to(weight.dtype), tuple(part.to(weight.dtype) for part in state)
-        outputs, *last = _Whole.apply(self.cell, parts, weight, *state)  # type: ignore[no-untyped-call]
+        outputs, *last = _Whole.apply(self.cell, parts, list(counts), weight, *state)  # type: ignore[no-untyped-call]
         return outputs, tuple(last)
 
-    def both(
-        self, inputs: list[Float[Tensor, "step batch in"]]
-    ) -> Float[Tensor, "step direction batch size"]:
-        """All steps of each direction, over its own inputs, from a state of zeros."""
-        parts = [own(seen) for own, seen in zip(self.input, inputs, strict=True)]
-        batch = inputs[0].shape[1]
-        zeros = parts[0].new_zeros(self.directions, batch, self.size)
-        return self.whole(torch.stack(parts, 1), (zeros,) * self.cell.parts)[0]
+    def along(
+        self, inputs: Float[Tensor, "row in"], counts: Sequence[int], batch: int, direction: int
+    ) -> tuple[Float[Tensor, "row size"], Float[Tensor, "batch size"]]:
+        """All steps of one direction over its own inputs, from states of zeros: see `whole`."""
+        parts = self.input[direction](inputs)
+        zeros = parts.new_zeros(batch, self.size)
+        outputs, last = self.whole(parts, counts, (zeros,) * self.cell.parts, direction)
+        return outputs, last[0]
 
     def steps(self) -> "Steps":
         """The layer as one loop uses it."""
@@ -90,46 +101,66 @@ class _Whole(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, cell: Cell, parts: Tensor, weight: Tensor, *state: Tensor
+        ctx: Any, cell: Cell, parts: Tensor, counts: list[int], weight: Tensor, *state: Tensor
     ) -> tuple[Tensor, ...]:
-        ctx.cell, ctx.states, ctx.saved = cell, [state], []
+        ctx.cell, ctx.counts, ctx.states, ctx.saved = cell, counts, [], []
         ctx.set_materialize_grads(False)
-        learns, by_columns = any(ctx.needs_input_grad), torch.stack([*map(turned, weight)])
-        seen = parts.new_empty(len(parts) + 1, *state[0].shape)
-        seen[0] = state[0]
-        for inputs, after in zip(parts.unbind(0), seen[1:].unbind(0), strict=True):
+        learns, by_columns = any(ctx.needs_input_grad), turned(weight)
+        seen = torch.cat([state[0], state[0].new_empty(len(parts), state[0].shape[1])])
+        first, *afters = seen.split([len(state[0]), *counts])
+        state, ended = (first, *state[1:]), []
+        for inputs, after in zip(parts.split(counts), afters, strict=True):
+            goes_on = len(inputs)
+            ended.append([part[goes_on:] for part in state])
+            before = tuple(part[:goes_on] for part in state)
             with off(parts.device.type):
-                gates = torch.bmm(state[0], by_columns)
-            state, saved = cell.forward(inputs, gates, state, after)
+                gates = before[0] @ by_columns
+            state, saved = cell.forward(inputs, gates, before, after)
             if learns:
-                ctx.states.append(state)
+                ctx.states.append(before)
                 ctx.saved.append(saved)
+        ended.append(list(state))
         ctx.save_for_backward(weight)
         ctx.seen = seen
-        return seen[1:], *(part.clone() for part in state)
+        last = (torch.cat(part) for part in zip(*reversed(ended), strict=True))
+        return seen[len(first) :], *last
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradient: Tensor | None) -> tuple[Tensor | None, ...]:
-        cell, states, steps = ctx.cell, ctx.states, len(ctx.saved)
-        (weight,) = ctx.saved_tensors
-        to_each = [None] * steps if gradient[0] is None else gradient[0].unbind(0)
-        back = [
-            torch.zeros_like(part) if given is None else given
-            for part, given in zip(states[0], gradient[1:], strict=True)
+        cell, counts, (weight,) = ctx.cell, ctx.counts, ctx.saved_tensors
+        batch, size = len(ctx.seen) - sum(counts), weight.shape[1]
+        to_last = [
+            weight.new_zeros(batch, size) if given is None else given for given in gradient[1:]
         ]
-        directions, batch, size = states[0][0].shape
-        room = weight.new_empty(2, steps, directions, batch, cell.gates * size)
-        for step in reversed(range(steps)):
-            outer, to = to_each[step], (room[0, step], room[1, step])
-            back[0] = back[0] if outer is None else back[0] + outer
-            back = cell.backward(back, ctx.saved[step], states[step], to)
-            back[0] = torch.baddbmm(back[0], to[1], weight)
-        to_inputs, to_gates = room
-        to_weight = torch.bmm(_by_direction(to_gates).mT, _by_direction(ctx.seen[:-1]))
-        return None, to_inputs, to_weight, *back
+        to_each = None if gradient[0] is None else gradient[0].split(counts)
+        room = weight.new_empty(2, sum(counts), cell.gates * size)
+        to_inputs, to_gates = room.unbind(0)
+        to = list(zip(to_inputs.split(counts), to_gates.split(counts), strict=True))
+        back = [part[:0] for part in to_last]
+        for step in reversed(range(len(counts))):
+            back = _joined(back, to_last, counts[step])
+            if to_each is not None:
+                back[0] = back[0] + to_each[step]
+            back = cell.backward(back, ctx.saved[step], ctx.states[step], to[step])
+            back[0] = torch.addmm(back[0], to[step][1], weight)
+        to_weight = to_gates.mT @ _before(ctx.seen, batch, counts)
+        return None, to_inputs, None, to_weight, *_joined(back, to_last, batch)
 
 
-def _by_direction(tensor: Float[Tensor, "step direction batch size"]) -> Tensor:
-    """`(direction, step · batch, size)`: the steps of one direction are there already."""
-    return tensor.transpose(0, 1).flatten(1, 2)
+def _joined(some: list[Tensor], everyone: list[Tensor], count: int) -> list[Tensor]:
+    """Of so many sequences: some of them, and the next ones, which had ended before."""
+    if len(some[0]) == count:
+        return some
+    pairs = zip(some, everyone, strict=True)
+    return [torch.cat([own, others[len(own) : count]]) for own, others in pairs]
+
+
+def _before(
+    seen: Float[Tensor, "all size"], batch: int, counts: list[int]
+) -> Float[Tensor, "row size"]:
+    """What was seen a step before each row: what is seen lies one step behind if none has ended."""
+    if not counts or counts[-1] == batch:
+        return seen[: sum(counts)]
+    steps = seen.split([batch, *counts])
+    return torch.cat([step[:count] for step, count in zip(steps, counts, strict=False)])

@@ -47,9 +47,9 @@ class Stack(nn.Module):
         seen = parts
         for number, (layer, state) in enumerate(zip(self.layers, states, strict=True)):
             own = layer.project(self.dropout(seen)) if number else parts
-            # A layer of one direction has an axis for it.
-            outputs, _ = layer.whole(own[:, None], tuple(part[None] for part in state))
-            seen = outputs[:, 0]
+            steps, batch, _ = own.shape
+            outputs, _ = layer.whole(own.flatten(0, 1), [batch] * steps, state)
+            seen = outputs.unflatten(0, (steps, batch))
         return seen
 
     def steps(self) -> "StackSteps":

@@ -1,16 +1,15 @@
 """A recurrent encoder, in one direction or in both."""
 
 import torch
-from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.attention.options import whole
 from regard.seq2seq.cells import CellName
 from regard.seq2seq.dropout import Dropout
 from regard.seq2seq.embeddings import embedding as table
-from regard.seq2seq.encoders.base import without_padding
 from regard.seq2seq.examples import Tokens
 from regard.seq2seq.layers import Layers
+from regard.seq2seq.ragged import Ragged
 from regard.seq2seq.recurrence import Recurrence
 from regard.seq2seq.seams import Encoded
 
@@ -54,43 +53,16 @@ class Recurrent(nn.Module):
         )
 
     def forward(self, tokens: Tokens) -> Encoded:
-        turned = _turned(tokens.lengths, tokens.ids.shape[1])
-        # Both directions run from their first token on, so that padding comes last in each and
-        # nothing real has seen it. Time is the first axis.
-        seen = self.embedding(tokens.ids.mT)
-        outputs = seen
+        batch, length = tokens.ids.shape
+        ragged = Ragged(tokens.lengths, length)
+        seen, last = self.embedding(ragged.packed(tokens.ids)), list[Tensor]()
         for layer in self.layers:
-            seen = self.dropout(seen)
-            own = [_at(seen, turned) if back else seen for back in self.backwards]
-            outputs = layer.both(own)  # (step, direction, batch, size)
-            each = [
-                _at(found, turned) if back else found
-                for found, back in zip(outputs.unbind(1), self.backwards, strict=True)
-            ]
-            seen = torch.cat(each, -1) if len(each) > 1 else each[0]
-        values = without_padding(seen.transpose(0, 1), tokens.lengths)
-        return Encoded(values, tokens.lengths, _last(outputs, tokens.lengths), tokens.spans)
-
-
-def _turned(lengths: Int[Tensor, " batch"], length: int) -> Int[Tensor, "length batch"]:
-    """Where each place lies when a sentence is read from its end; padding stays where it is."""
-    places = torch.arange(length, device=lengths.device)[:, None]
-    other = lengths - 1 - places
-    return torch.where(other < 0, places, other)
-
-
-def _at(
-    steps: Float[Tensor, "length batch size"], places: Int[Tensor, "length batch"]
-) -> Float[Tensor, "length batch size"]:
-    return steps[places, torch.arange(steps.shape[1], device=steps.device)]
-
-
-def _last(
-    outputs: Float[Tensor, "length direction batch size"], lengths: Int[Tensor, " batch"]
-) -> Float[Tensor, "batch all"]:
-    """The last state of each direction, side by side; zeros where there is nothing to read."""
-    if not outputs.shape[0]:
-        return outputs.new_zeros(outputs.shape[2], outputs.shape[1] * outputs.shape[3])
-    sentences = torch.arange(len(lengths), device=lengths.device)
-    found = outputs[(lengths - 1).clamp(min=0), :, sentences]
-    return found.masked_fill((lengths == 0)[:, None, None], 0.0).flatten(1)
+            seen, last, outputs = self.dropout(seen), [], []
+            for direction, back in enumerate(self.backwards):
+                own = ragged.turned(seen) if back else seen
+                found, end = layer.along(own, ragged.counts, batch, direction)
+                outputs.append(ragged.turned(found) if back else found)
+                last.append(end)
+            seen = torch.cat(outputs, -1)
+        summary = torch.cat(last, -1)[ragged.ranks]
+        return Encoded(ragged.padded(seen), tokens.lengths, summary, tokens.spans)

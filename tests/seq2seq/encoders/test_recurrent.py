@@ -79,39 +79,40 @@ def test_from_the_end_is_the_other_way_round() -> None:
     torch.testing.assert_close(backward(source).summary, encoder(turned).summary)
 
 
+@pytest.mark.parametrize("counts", [[3, 3, 3], [3, 2, 2, 1], [2, 1], []])
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
-def test_the_way_back_of_all_steps(cell: str) -> None:
+def test_the_way_back_of_all_steps(cell: str, counts: list[int]) -> None:
+    """Of three sequences, which may end one after another, or have no step at all."""
     layer = Recurrence(cell, 2, 3, directions=2).double()
-    wide = layer.cell.gates * 3
-    parts = torch.randn(4, 2, 2, wide, dtype=torch.float64, requires_grad=True)
+    rows = sum(counts), layer.cell.gates * 3
+    parts = torch.randn(rows, dtype=torch.float64, requires_grad=True)
     state = [
-        torch.randn(2, 2, 3, dtype=torch.float64, requires_grad=True)
-        for _ in range(layer.cell.parts)
+        torch.randn(3, 3, dtype=torch.float64, requires_grad=True) for _ in range(layer.cell.parts)
     ]
-    weights = [linear.weight for linear in layer.state]
+    weight = layer.state[1].weight
 
     def run(parts: Tensor, *rest: Tensor) -> tuple[Tensor, ...]:
-        outputs, last = layer.whole(parts, rest[: len(state)])
+        outputs, last = layer.whole(parts, counts, rest[: len(state)], direction=1)
         return outputs, *last
 
-    assert torch.autograd.gradcheck(run, (parts, *state, *weights))
+    assert torch.autograd.gradcheck(run, (parts, *state, weight))
 
 
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 def test_steps_equal_the_whole_and_so_do_their_gradients(cell: str) -> None:
     layer = Recurrence(cell, 2, 3).double()
-    parts = torch.randn(4, 1, 5, layer.cell.gates * 3, dtype=torch.float64)
-    zeros = tuple(torch.zeros(1, 5, 3, dtype=torch.float64) for _ in range(layer.cell.parts))
-    outputs, last = layer.whole(parts, zeros)
+    parts = torch.randn(4, 5, layer.cell.gates * 3, dtype=torch.float64)
+    zeros = tuple(torch.zeros(5, 3, dtype=torch.float64) for _ in range(layer.cell.parts))
+    outputs, last = layer.whole(parts.flatten(0, 1), [5] * 4, zeros)
     steps, state, found = layer.steps(), zeros, []
     for own in parts.unbind(0):
         state = steps(own, state)
         found.append(state[0])
-    torch.testing.assert_close(torch.stack(found), outputs)
+    torch.testing.assert_close(torch.cat(found), outputs)
     torch.testing.assert_close(state, last)
     weigh, weight = torch.randn_like(outputs), layer.state[0].weight
     one = torch.autograd.grad((outputs * weigh).sum(), weight)
-    graph = (torch.stack(found) * weigh).sum()
+    graph = (torch.cat(found) * weigh).sum()
     for keep in (True, False):  # what steps owe is paid once in each way back
         torch.testing.assert_close(torch.autograd.grad(graph, weight, retain_graph=keep), one)
 
