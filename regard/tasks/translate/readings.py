@@ -51,6 +51,5 @@ def token_weights(readers: Sequence[Reader], batch: Pairs, layer: str = "") -> W
     own = []
     for reader in readers:
         given = batch.to(next(reader.model.parameters()).device)
-        read = reader.model.read(given)
-        own.append(chosen(read, layer or reader.usual, reader.model.decoder.delay).cpu())
+        own.append(chosen(reader.model.read(given), layer or reader.usual).cpu())
     return own[0] if len(own) == 1 else torch.stack(own).mean(0)
