@@ -57,9 +57,9 @@ class Linker:
     """So many answers are read again together."""
 
     def __init__(self, translator: "Translator", file: TextIO, units: str) -> None:
-        from regard.tasks.translate.readings import readers  # noqa: PLC0415
+        from regard.tasks.translate.aligning import check_reads  # noqa: PLC0415
 
-        readers(translator)  # raises if there is nothing to align by, before the first answer
+        check_reads(translator)  # before the first answer
         self._translator, self._file, self._units = translator, file, units
         self._waiting: list[tuple[int, str, Answer]] = []
 

@@ -96,7 +96,7 @@ class EncoderDecoder(nn.Module):
         if self.coverage:
             terms["coverage"] = Term(repeated(_weights(whole), real), count, self.coverage)
         if self.links and batch.links is not None:
-            held = chosen(by_name(whole), self.links_layer, self.decoder.delay)
+            held = chosen(by_name(whole), self.links_layer)
             total = links_loss(held, batch.links)
             terms["links"] = Term(total, batch.counts()["links"], self.links)
         if self.baseline is not None and self.training:

@@ -27,14 +27,13 @@ def by_name(whole: Whole) -> dict[str, Weights]:
     return found
 
 
-def chosen(readings: Mapping[str, Weights], layer: str = "", delay: int = 0) -> Weights:
+def chosen(readings: Mapping[str, Weights], layer: str = "") -> Weights:
     """Row t is what token t, `BEGIN` not counted, reads: in a head, or the mean of a layer's.
 
     Args:
         readings: As `by_name` gives them.
         layer: "decoder.2", "decoder.2/head.1", "decoder.0+1"; if empty, the layer before the last,
             where words look for their like (Garg 2019), or the only one.
-        delay: How many rows after the one that predicts a token is its reading.
     """
     name, later = layer.removesuffix(LATER), layer.endswith(LATER)
     known = list(dict.fromkeys(each.split("/")[0] for each in readings if "/" in each))
@@ -45,5 +44,5 @@ def chosen(readings: Mapping[str, Weights], layer: str = "", delay: int = 0) -> 
     if not heads:
         raise OptionError(f"the model has no layer {name}. It has {', '.join(known or readings)}.")
     found = heads[0] if len(heads) == 1 else torch.stack(heads).mean(0)
-    # A row comes round to `END`, which nobody looks at.
-    return found.roll(-(delay + later), 1)
+    # The first row comes round to `END`, which nobody looks at.
+    return found.roll(-1, 1) if later else found

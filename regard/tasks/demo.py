@@ -11,17 +11,12 @@ from regard.seq2seq.training import reporter
 from regard.tasks.config import Layer, load
 from regard.tasks.config.translate import Translate
 from regard.tasks.dates import LANGUAGES, Example, draw, held_out, write
-from regard.tasks.pictures import (
-    Looked,
-    as_blocks,
-    save_one_below_the_other,
-    what_is_missing,
-)
+from regard.tasks.pictures import Looked, as_blocks, save_one_below_the_other
 from regard.tasks.translate import Translator, train
 
 TRAIN, VALID, TEST = 40_000, 1_000, 1_000
 SHOWN = ("de", "ru", "el", "ar", "ja")
-"""Languages to look at, in letters of all sorts; the picture leaves out those without a font."""
+"""Languages to look at, in letters of all sorts."""
 
 SETTINGS = {
     "text": {"kind": "characters"},
@@ -87,13 +82,12 @@ def _draw(path: Path, examples: list[Example], answers: list[Answer]) -> str:
     if not found:
         return "There is nothing to draw: the answers are empty."
     try:
-        lacking = {each.title: what_is_missing(each.source) for each in found}
-        drawn = [each for each in found if not lacking[each.title]]
-        save_one_below_the_other(path, drawn, "What was read for each character of an answer")
+        note = save_one_below_the_other(
+            path, found, "What was read for each character of an answer"
+        )
     except ConfigError as error:  # the demo goes on without a picture
         return str(error)
-    without = [f"\nWithout {title}: {why}" for title, why in lacking.items() if why]
-    return f"The picture of these is {path}{''.join(without)}"
+    return f"The picture of these is {path}" + (note and f"\nNote: {note}")
 
 
 def _chosen(examples: list[Example], answers: list[Answer]) -> list[tuple[Example, Answer]]:

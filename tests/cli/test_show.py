@@ -107,14 +107,20 @@ def test_nothing_to_read_is_told(
     assert "is empty" in capsys.readouterr().err
 
 
-def test_a_script_without_a_font_is_told(
+def test_a_letter_without_a_font_is_told_and_the_picture_drawn(
     run: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("MPL_IGNORE_SYSTEM_FONTS", "1")
     path = tmp_path / "a.png"
-    assert main(["show", run, "日本", "1", "-o", str(path)]) == 2
-    assert "apt install fonts-noto-cjk" in capsys.readouterr().err
-    assert main(["show", run, "日本", "1", "-o", str(path.with_suffix(".html"))]) == 0
+    assert main(["show", run, "日本", "1", "-o", str(path)]) == 0
+    assert path.exists()
+    note, *rest = capsys.readouterr().err.splitlines()
+    assert note.startswith("note: no font here has 日 (U+65E5), 本 (U+672C)")
+    assert "apt install fonts-noto-cjk" in note
+    assert rest == [f"drew {path}"]
+    page = path.with_suffix(".html")
+    assert main(["show", run, "日本", "1", "-o", str(page)]) == 0
+    assert capsys.readouterr().err == f"drew {page}\n"
 
 
 def test_the_terminal_is_never_too_narrow(

@@ -224,7 +224,7 @@ def test_links_pull_the_weights_to_them() -> None:
 @pytest.mark.parametrize("layer", ["", "decoder.0", "decoder.1/head.1"])
 @pytest.mark.parametrize("case", ADDING_UP, ids=str)
 def test_the_links_term_is_what_plain_loops_give(case: Case, layer: str, later: int) -> None:
-    """Each linked token with the row that its decoder says is the token's own, or the next."""
+    """Each linked token with the row that it is predicted from, or the next."""
     model, pairs = case.build(links=0.3, links_layer=layer + "+1" * later), batch()
     readings = model.read(pairs)
     if layer and not any(name.startswith(layer) for name in readings):
@@ -242,7 +242,7 @@ def test_the_links_term_is_what_plain_loops_give(case: Case, layer: str, later: 
     for row, length in enumerate(pairs.target.lengths.tolist()):
         for token in range(length - 2):  # `END` is never linked
             shares = pairs.links[row, token].tolist()
-            own_row = read[row, token + model.decoder.delay + later].tolist()
+            own_row = read[row, token + later].tolist()
             expected -= sum(s * math.log(w) for s, w in zip(shares, own_row, strict=True) if s)
             count += any(shares)
     assert (term.count, term.weight) == (count, 0.3)

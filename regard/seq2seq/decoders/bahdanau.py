@@ -32,7 +32,6 @@ class Bahdanau(nn.Module):
     """
 
     reads = True
-    delay = 0
 
     def __init__(
         self,

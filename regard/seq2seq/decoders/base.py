@@ -119,10 +119,6 @@ class Decoder(Protocol):
     reads: bool
     """Does it read the source, so that there are weights?"""
 
-    delay: int
-    """How many rows after the one that a token is predicted from is the reading that belongs to it:
-    0 where a reading looks for the next token, 1 where the token itself reads (Chen 2020)."""
-
     embedding: nn.Embedding
 
     def whole(self, inputs: Int[Tensor, "batch target"], encoded: Encoded) -> Whole:

@@ -35,7 +35,6 @@ class Luong(nn.Module):
     """
 
     reads = True
-    delay = 0
 
     def __init__(
         self,

@@ -26,7 +26,6 @@ class Plain(nn.Module):
     """
 
     reads = False
-    delay = 0
 
     def __init__(
         self,

@@ -41,7 +41,6 @@ class Transformer(nn.Module):
     """
 
     reads = True
-    delay = 0
 
     def __init__(
         self,

@@ -1,15 +1,17 @@
 """Answers to a stream of inputs, in their order and in bounded memory."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Generic, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from regard.attention.options import whole
 from regard.seq2seq.decoding.unknown import Replacement
-from regard.seq2seq.examples import Batch, Codec
+from regard.seq2seq.examples import UNKNOWN, Batch, Codec
 from regard.seq2seq.seams import Answer, Hypothesis, Search, Stepper
 
 Item = TypeVar("Item")
@@ -25,6 +27,16 @@ class Spelling(Protocol[Item_contra]):
 
     def target_tokens(self, tokens: Sequence[int], item: Item_contra) -> list[str]:
         """As many as are given."""
+
+
+@runtime_checkable
+class Rereading(Protocol[Item_contra]):
+    """Whatever tells what answers read, in a layer that a step of a search need not show."""
+
+    def __call__(
+        self, items: Sequence[Item_contra], tokens: Sequence[Sequence[int]], /
+    ) -> Sequence[Float[Tensor, "target source"]]:
+        """For each item and the tokens of an answer to it: row t is what token t read."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +56,8 @@ class Streaming(Generic[Item]):
         device: Where the model is.
         replacement: What is done with unknown words; None leaves them to the codec. It needs a
             codec that is a `Spelling`.
+        again: Reads answers with unknown words once more, for what these are replaced by; None
+            takes what the search read.
     """
 
     model: Stepper
@@ -54,6 +68,7 @@ class Streaming(Generic[Item]):
     window: int = 4096
     device: torch.device | str = "cpu"
     replacement: Replacement | None = None
+    again: Rereading[Item] | None = None
 
     def __post_init__(self) -> None:
         whole("sentences", self.sentences, least=1)
@@ -98,18 +113,40 @@ class Streaming(Generic[Item]):
         numbers, items = [number for number, _ in part], [item for _, item in part]
         batch = self.codec.collate(numbers, items).to(self.device)
         found = self.search(self.model, batch)
+        asked = [(item, way) for item, ways in zip(items, found, strict=True) for way in ways]
+        told = iter(
+            [
+                self._answer(way, item, read)
+                for (item, way), read in zip(asked, self._read(asked), strict=True)
+            ]
+        )
         return {
-            number: [self._answer(way, item) for way in ways] or [Answer("", float("-inf"))]
-            for (number, item), ways in zip(part, found, strict=True)
+            number: list(islice(told, len(ways))) or [Answer("", float("-inf"))]
+            for number, ways in zip(numbers, found, strict=True)
         }
 
-    def _answer(self, way: Hypothesis, item: Item) -> Answer:
+    def _read(self, asked: list[tuple[Item, Hypothesis]]) -> list[Hypothesis]:
+        """The hypotheses with the weights by which unknown words are replaced."""
+        read = [way for _, way in asked]
+        if self.replacement is None or self.again is None:
+            return read
+        unknown = [place for place, way in enumerate(read) if UNKNOWN in way.tokens]
+        for first in range(0, len(unknown), self.sentences):
+            some = unknown[first : first + self.sentences]
+            weights = self.again(
+                [asked[place][0] for place in some], [read[place].tokens for place in some]
+            )
+            for place, own in zip(some, weights, strict=True):
+                read[place] = replace(read[place], weights=own)
+        return read
+
+    def _answer(self, way: Hypothesis, item: Item, read: Hypothesis) -> Answer:
         source, target = self._spelled(way, item)
         # The row of `END` stands for no token that anybody sees.
         weights = None if way.weights is None else way.weights[: len(way.tokens)].cpu()
-        text = self._text(way, item, source)
+        text = self._text(read, item, source)
         if self.replacement is not None:
-            target = self.replacement.spelled(way, source, target)
+            target = self.replacement.spelled(read, source, target)
         return Answer(text, way.score, source, target, weights, way.tokens)
 
     def _spelled(self, way: Hypothesis, item: Item) -> tuple[list[str], list[str]]:

@@ -116,19 +116,24 @@ class Plain:
 class Rich:
     """A bar with the loss, the pace and the time that is left, for a terminal."""
 
-    def __init__(self, console: Console | None = None) -> None:
+    def __init__(
+        self, console: Console | None = None, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
         self._console = Console(stderr=True) if console is None else console
-        self._pace = _Pace(time.perf_counter)
+        self._clock = clock
+        self._pace = _Pace(clock)
         self._bar = Progress(
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[said]}"),
             TimeRemainingColumn(),
             console=self._console,
+            get_time=clock,
         )
         self._task = self._bar.add_task("training", total=None, said="")
 
     def started(self, step: int, steps: int) -> None:
+        self._pace = _Pace(self._clock)  # what was made ready before is no part of it
         self._bar.update(self._task, completed=step, total=steps)
         self._bar.start()
 

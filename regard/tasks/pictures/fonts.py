@@ -1,21 +1,29 @@
 """Fonts for any script: matplotlib's own first, then what the system has for the rest.
 
-matplotlib shapes and turns text by libraqm from 3.11 on, but it draws boxes for letters that none
-of the fonts it was given has. So fonts are looked for letter by letter, and if there is none, that
-is said and nothing is drawn.
+matplotlib shapes and turns text by libraqm from 3.11 on, but it warns whenever it draws a letter
+that none of the fonts it was given has. So fonts are looked for letter by letter; where there is
+none, a square stands for the letter, and all such letters are told of at once.
 """
 
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from regard.seq2seq.errors import ConfigError
+from regard.tasks.pictures.labels import characters
 
 OWN = "DejaVu Sans"
 """Comes with matplotlib: Latin, Greek, Cyrillic, Hebrew, Arabic and more."""
 
 EAST_ASIAN = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC", "FULLWIDTH")
 INVISIBLE = ("Cc", "Cf", "Cs", "Zs", "Zl", "Zp")
+
+STAND_IN = "□"
+"""What is drawn for a character that no font has."""
+
+NAMED = 8
+"""How many missing letters are named; the others are counted."""
 
 
 class Face(NamedTuple):
@@ -27,22 +35,31 @@ class Face(NamedTuple):
     adds: frozenset[str]
 
 
-def families_for(texts: Iterable[str]) -> list[str]:
-    """Fonts that together have every letter of these texts, for matplotlib to try in turn."""
-    families, missing = _chosen(texts)
-    if missing:
-        raise ConfigError(_told(missing))
-    return families
+@dataclass(frozen=True, slots=True)
+class Fonts:
+    """What some texts are written with."""
+
+    families: list[str]
+    """For matplotlib to try in turn."""
+
+    missing: frozenset[str]
+    """Letters that none of them has."""
+
+    def drawable(self, text: str) -> str:
+        """The text with a square for each character that cannot be drawn."""
+        return "".join(
+            STAND_IN if self.missing.intersection(character) else character
+            for character in characters(text)
+        )
+
+    @property
+    def note(self) -> str:
+        """Which letters could not be drawn and what to install, on one line; else nothing."""
+        return _told(sorted(self.missing)) if self.missing else ""
 
 
-def what_is_missing(texts: Iterable[str]) -> str:
-    """What to install before these texts can be drawn; nothing if they can."""
-    missing = _chosen(texts)[1]
-    return _told(missing) if missing else ""
-
-
-def _chosen(texts: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Fonts, and the letters that none has."""
+def fonts_for(texts: Iterable[str]) -> Fonts:
+    """Fonts that together have every letter of these texts that any font here has."""
     _need_matplotlib()
     from matplotlib.font_manager import fontManager, get_font  # noqa: PLC0415  # slow to import
 
@@ -59,7 +76,7 @@ def _chosen(texts: Iterable[str]) -> tuple[list[str], list[str]]:
             fontManager.addfont(best.path)  # installed since matplotlib last looked
         families.append(best.family)
         missing -= best.adds
-    return families, sorted(missing)
+    return Fonts(families, missing)
 
 
 def _need_matplotlib() -> None:
@@ -78,7 +95,7 @@ def _need_matplotlib() -> None:
 
 
 def _is_visible(character: str) -> bool:
-    chooses_a_form = "\ufe00" <= character <= "\ufe0f"
+    chooses_a_form = "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef"
     return unicodedata.category(character) not in INVISIBLE and not chooses_a_form
 
 
@@ -119,11 +136,13 @@ def _east_asian_kind(letters: frozenset[str]) -> str:
 
 
 def _told(missing: Sequence[str]) -> str:
-    shown = "".join(missing[:8]) + ("…" if len(missing) > 8 else "")
+    letters = ", ".join(f"{letter} (U+{ord(letter):04X})" for letter in missing[:NAMED])
+    others = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
     packages = dict.fromkeys(_package(character) for character in missing)
     return (
-        f"no font here has {shown}, so no picture is drawn. Install one (on Debian and Ubuntu: "
-        f"apt install {' '.join(packages)}), or draw a page, which needs none: -o looked.html"
+        f"no font here has {letters}{others}, so {STAND_IN} is drawn. Install one (on Debian and "
+        f"Ubuntu: apt install {' '.join(packages)}), or draw a page, which needs none: "
+        "-o looked.html"
     )
 
 

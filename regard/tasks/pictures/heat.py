@@ -57,8 +57,8 @@ class Heat:
         self._rows, self._legend, self._alike = rows, legend, alike
         panels = [panel for row in rows for panel in row]
         self._grain = Grain.of(panels)
-        texts = [shown(word) for panel in panels for word in (*panel.source, *panel.target)]
-        self._sheet = Sheet([*texts, *(panel.title for panel in panels), legend, "…"])
+        texts = [self._label(word) for panel in panels for word in (*panel.source, *panel.target)]
+        self._sheet = Sheet([*texts, *(panel.title for panel in panels), legend])
 
     def draw(self) -> Sheet:
         """The sheet with everything on it."""

@@ -16,24 +16,32 @@ THRESHOLD = 0.2
 
 def save_picture(
     path: Path, looked: Looked, view: str = "heat", threshold: float = THRESHOLD
-) -> None:
-    """One picture, as PNG or SVG by the path's ending.
+) -> str:
+    """One picture, as PNG or SVG by the path's ending; which letters no font has, for people.
 
     Args:
         path: Where to.
         looked: What is drawn.
         view: "heat" or "arcs" of the first reading, or "heads": a small heat map of each.
         threshold: For which weights there are arcs.
+
+    Returns:
+        A line to tell; nothing if every letter could be drawn.
     """
     if view not in VIEWS:
         raise ConfigError(f"the view is {view!r}. Choose {', '.join(VIEWS)}.")
-    VIEWS[view](looked, threshold).save(path)
+    return _saved(path, VIEWS[view](looked, threshold))
 
 
-def save_one_below_the_other(path: Path, found: Sequence[Looked], legend: str) -> None:
-    """A heat map of each, as PNG or SVG by the path's ending; their titles stand above them."""
+def save_one_below_the_other(path: Path, found: Sequence[Looked], legend: str) -> str:
+    """A heat map of each, with its title above it; saved and told of as by `save_picture`."""
     rows = [[Panel(each.source, each.target, each.first, each.title)] for each in found]
-    Heat(rows, legend, alike=False).draw().save(path)
+    return _saved(path, Heat(rows, legend, alike=False).draw())
+
+
+def _saved(path: Path, sheet: Sheet) -> str:
+    sheet.save(path)
+    return sheet.note
 
 
 def _heat(looked: Looked, _: float) -> Sheet:

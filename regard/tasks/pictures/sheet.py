@@ -5,7 +5,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from regard.tasks.pictures.fonts import families_for
+from regard.tasks.pictures.fonts import fonts_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,22 +22,27 @@ class Sheet:
     """What matplotlib draws on. No text is taken for mathematics.
 
     Args:
-        texts: Everything that will be written, so that there are fonts for all of it.
+        texts: Everything that will be written, so that fonts are found for it.
     """
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self._families = families_for(texts)
+        self._fonts = fonts_for(texts)
         from matplotlib.figure import Figure  # noqa: PLC0415  # slow to import
 
         # An inch by an inch, so that parts of it are inches. Saving takes in all that is outside.
         self.figure = Figure(figsize=(1, 1), dpi=100)
         self._measured: dict[tuple[str, float], float] = {}
 
+    @property
+    def note(self) -> str:
+        """Which letters could not be drawn, for people; nothing if all could."""
+        return self._fonts.note
+
     def write(self, x: float, y: float, text: str, size: float = 10, **options: Any) -> "Text":
         """A text at so many inches from the left and from the top."""
         return self.figure.text(
-            x, -y, text, size=size, family=self._families, parse_math=False, usetex=False,
-            **options,
+            x, -y, self._fonts.drawable(text), size=size, family=self._fonts.families,
+            parse_math=False, usetex=False, **options,
         )  # fmt: skip
 
     def head(self, legend: str, width: float) -> None:

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from regard.seq2seq.data import Pair
+from regard.seq2seq.errors import ConfigError
 from regard.seq2seq.examples import Pairs
 from regard.seq2seq.reading import Best, Joined, by_units, joined
 from regard.seq2seq.readings import LATER
 from regard.tasks.pairs.aligning import Progress, Soft, agreement, in_windows
-from regard.tasks.translate.guiding import guided_layer, is_guided
-from regard.tasks.translate.readings import readers, token_weights
+from regard.tasks.translate.guiding import is_guided
+from regard.tasks.translate.readings import layers, token_weights, usual_layer
 from regard.tasks.translate.translator import Translator
 
 TRIED = 200
@@ -47,6 +48,15 @@ class ByAttention:
         )
 
 
+def check_reads(translator: Translator) -> None:
+    """Raise if none of its models has attention."""
+    if not translator.readers:
+        raise ConfigError(
+            f"a model of kind {translator.config.model.kind} has no attention, so there is nothing "
+            'to align by. Train another: model.kind = "bahdanau", say.'
+        )
+
+
 def soft_alignments(
     translator: Translator,
     pairs: Iterable[Pair],
@@ -64,7 +74,7 @@ def soft_alignments(
         layer: Whose reading: "decoder.2", "decoder.2/head.1", "decoder.0+1"; if empty, the usual.
         progress: Hears how many pairs are done.
     """
-    readers(translator)  # told before anything is computed
+    check_reads(translator)  # told before anything is computed
     return in_windows(
         translator.codec, pairs, lambda some: _batch(translator, some, units, layer), progress
     )
@@ -98,28 +108,12 @@ def agreeing_layers(
     )
 
 
-def layers(translator: Translator) -> list[str]:
-    """The names of a model's layers that read the source; one empty name if there is but one."""
-    config = translator.config.model
-    if config.kind != "transformer":
-        return [""]
-    return [f"decoder.{number}" for number in range(config.layers)]
-
-
 def _tried(translator: Translator) -> list[str]:
     """What may be where words look for their like: a layer as it is, or a token later."""
     if is_guided(translator.config):
-        return [usual_layer(translator)]
-    known = layers(translator)
+        return [usual_layer(translator.config)]
+    known = layers(translator.config)
     return known if known == [""] else [name + later for name in known for later in ("", LATER)]
-
-
-def usual_layer(translator: Translator) -> str:
-    """The one that was guided; else the layer before the last, often an alignment (Garg 2019)."""
-    if is_guided(translator.config):
-        return guided_layer(translator.config)
-    known = layers(translator)
-    return known[max(0, len(known) - 2)]
 
 
 def _batch(translator: Translator, pairs: Sequence[Pair], units: str, layer: str) -> list[Joined]:
@@ -132,7 +126,7 @@ def by_pair(
 ) -> list[Joined]:
     """For each row of a batch what the units of its target read of those of its source."""
     assert batch.target is not None
-    weights = token_weights(readers(translator), batch, layer or usual_layer(translator))
+    weights = token_weights(translator.readers, batch, layer)
     found = []
     for row, pair in enumerate(pairs):
         source_spans, target_spans = batch.source.spans[row], batch.target.spans[row][1:-1]

@@ -6,8 +6,7 @@ from regard.seq2seq.data import Pair, plan
 from regard.seq2seq.reading import Joined, places
 from regard.seq2seq.seams import Answer
 from regard.tasks.pairs.aligning import TOKENS
-from regard.tasks.translate.aligning import by_pair
-from regard.tasks.translate.readings import readers
+from regard.tasks.translate.aligning import by_pair, check_reads
 from regard.tasks.translate.translator import Translator
 
 
@@ -32,7 +31,7 @@ def answer_alignments(
         units: "word", "subword" or "char".
         layer: As in `soft_alignments`.
     """
-    readers(translator)
+    check_reads(translator)
     pairs = [
         Pair(s, a.text, line) for line, (s, a) in enumerate(zip(sources, answers, strict=True))
     ]

@@ -10,8 +10,8 @@ from regard.seq2seq.readings import LATER
 from regard.tasks.pairs.aligning import unit_spans
 from regard.tasks.pictures import Looked
 from regard.tasks.pictures.lines import isolated
-from regard.tasks.translate.aligning import layers, usual_layer
 from regard.tasks.translate.predicted import read_for
+from regard.tasks.translate.readings import layers, usual_layer
 from regard.tasks.translate.translator import Translator
 
 Choice = Callable[[Translator, str], list[str]]
@@ -70,16 +70,16 @@ def given(translator: Translator, text: str, target: str | None, beam: int | Non
 
 
 def _one(translator: Translator, layer: str) -> list[str]:
-    return [layer or usual_layer(translator)]
+    return [layer or usual_layer(translator.config)]
 
 
 def _several(translator: Translator, layer: str) -> list[str]:
-    return (layer and _heads(translator, layer)) or layers(translator)
+    return (layer and _heads(translator, layer)) or layers(translator.config)
 
 
 def _all(translator: Translator, layer: str) -> list[str]:
     """The one that is shown first, the other layers, and every head."""
-    known = layers(translator)
+    known = layers(translator.config)
     heads = [head for name in known for head in _heads(translator, name)]
     return list(dict.fromkeys([*_one(translator, layer), *known, *heads]))
 
@@ -98,7 +98,7 @@ def _heads(translator: Translator, layer: str) -> list[str]:
 
 def named(translator: Translator, layer: str) -> str:
     """A layer for people: its name says whether it is the mean of several heads."""
-    config, name = translator.config.model, layer or usual_layer(translator)
+    config, name = translator.config.model, layer or usual_layer(translator.config)
     if config.kind != "transformer" or "/" in name:
         return name or "decoder"
     return f"{name} (mean of {config.heads} heads)"

@@ -1,42 +1,55 @@
-"""Which reading belongs to which token: of one layer or head, shifted by the decoder's delay."""
+"""Which reading belongs to which token: of a layer or a head that is named, or of the usual one."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.seq2seq.errors import ConfigError
 from regard.seq2seq.examples import Pairs
 from regard.seq2seq.model import EncoderDecoder
 from regard.seq2seq.readings import chosen
-from regard.tasks.translate.translator import Translator
+from regard.tasks.config.translate import Translate
+from regard.tasks.translate.guiding import guided_layer, is_guided
 
 Weights = Float[Tensor, "batch target source"]
 
 
-def readers(translator: Translator) -> list[EncoderDecoder]:
-    """Those of a translator's models that have attention; raise if none has."""
-    found = [each for each in (translator.model, *translator.others) if each.decoder.reads]
-    if not found:
-        raise ConfigError(
-            f"a model of kind {translator.config.model.kind} has no attention, so there is nothing "
-            'to align by. Train another: model.kind = "bahdanau", say.'
-        )
-    return found
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A model with attention, and whose reading of it is taken where none is named."""
+
+    model: EncoderDecoder
+    usual: str
+
+
+def layers(config: Translate) -> list[str]:
+    """The names of a model's layers that read the source; one empty name if there is but one."""
+    if config.model.kind != "transformer":
+        return [""]
+    return [f"decoder.{number}" for number in range(config.model.layers)]
+
+
+def usual_layer(config: Translate) -> str:
+    """The one that was guided; else the layer before the last, often an alignment (Garg 2019)."""
+    if is_guided(config):
+        return guided_layer(config)
+    known = layers(config)
+    return known[max(0, len(known) - 2)]
 
 
 @torch.inference_mode()
-def token_weights(models: Sequence[EncoderDecoder], batch: Pairs, layer: str = "") -> Weights:
+def token_weights(readers: Sequence[Reader], batch: Pairs, layer: str = "") -> Weights:
     """Row t is what token t of the target, `BEGIN` not counted, reads: the mean over the models.
 
     Args:
-        models: All of them have attention.
+        readers: Whose readings.
         batch: With targets.
-        layer: As `regard.seq2seq.readings.chosen` has it.
+        layer: As `regard.seq2seq.readings.chosen` has it; if empty, each model's usual one.
     """
     own = []
-    for model in models:
-        given = batch.to(next(model.parameters()).device)
-        own.append(chosen(model.read(given), layer, model.decoder.delay).cpu())
+    for reader in readers:
+        given = batch.to(next(reader.model.parameters()).device)
+        own.append(chosen(reader.model.read(given), layer or reader.usual).cpu())
     return own[0] if len(own) == 1 else torch.stack(own).mean(0)

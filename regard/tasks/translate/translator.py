@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import torch
-from torch import nn
+from jaxtyping import Float
+from torch import Tensor, nn
 
 from regard.seq2seq.data import Pair, PairCodec
 from regard.seq2seq.decoding import (
@@ -26,6 +27,7 @@ from regard.tasks.config.models import build_model
 from regard.tasks.config.translate import Translate
 from regard.tasks.pairs.runs import CONFIG, check_task, weights_of
 from regard.tasks.pairs.texts import kept_texts
+from regard.tasks.translate.readings import Reader, token_weights, usual_layer
 from regard.tasks.translate.training import codec_of
 
 
@@ -53,8 +55,8 @@ class Translator:
     ) -> None:
         self.model, self.codec, self.config = model.eval(), codec, config
         self.about, self.unknown = about, unknown
-        self.others: list[EncoderDecoder] = []
-        """Models that vote with it on each token."""
+        self.others: list[Translator] = []
+        """Those that vote with it on each token."""
 
     @classmethod
     def load(cls, directory: Path | str, *, last: bool = False, int8: bool = False) -> "Translator":
@@ -72,6 +74,15 @@ class Translator:
             model, about = _rounded(model), f"{about}, in int8"
         return cls(model, codec_of(config, texts), config, about)
 
+    @property
+    def readers(self) -> list[Reader]:
+        """Those of its models that have attention."""
+        return [
+            Reader(each.model, usual_layer(each.config))
+            for each in (self, *self.others)
+            if each.model.decoder.reads
+        ]
+
     def join(self, other: "Translator") -> None:
         """Let another translator vote on each token; both must have the same tokens."""
         pairs = (
@@ -86,7 +97,7 @@ class Translator:
                 )
         if self.codec.copying != other.codec.copying:
             raise RunError("one of the models copies and the other does not. Give alike ones.")
-        self.others.append(other.model)
+        self.others.append(other)
         self.about = f"{self.about} + {other.about}"
 
     def search(self, beam: int | None = None, best: int = 1) -> Beam:
@@ -141,13 +152,23 @@ class Translator:
     ) -> Iterator[list[Answer]]:
         device = next(self.model.parameters()).device
         asked = Streaming(
-            self._stepper(), self.codec, search, device=device, replacement=self.unknown
-        )
+            self._stepper(), self.codec, search, device=device, replacement=self.unknown,
+            again=self._read_again if self.readers else None,
+        )  # fmt: skip
         with torch.inference_mode():
             yield from asked(pairs, progress)
 
     def _stepper(self) -> Stepper:
-        return Ensemble((self.model, *self.others)) if self.others else self.model
+        models = tuple(each.model for each in (self, *self.others))
+        return Ensemble(models) if self.others else self.model
+
+    def _read_again(
+        self, pairs: Sequence[Pair], tokens: Sequence[Sequence[int]]
+    ) -> list[Float[Tensor, "target source"]]:
+        """For each pair what the tokens of its answer read, as `answer_alignments` has it."""
+        batch = self.codec.answered(pairs, tokens, [[] for _ in tokens])
+        weights = token_weights(self.readers, batch)
+        return [own[: len(said)] for own, said in zip(weights, tokens, strict=True)]
 
     def _longest(self) -> Longest:
         given = self.config.decoding

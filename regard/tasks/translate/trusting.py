@@ -17,8 +17,8 @@ from regard.seq2seq.data import Pair
 from regard.seq2seq.examples import BEGIN, Pairs, Span
 from regard.seq2seq.seams import Stepper
 from regard.tasks.pairs.aligning import unit_spans
-from regard.tasks.translate.aligning import usual_layer
 from regard.tasks.translate.predicted import read_for
+from regard.tasks.translate.readings import usual_layer
 from regard.tasks.translate.translator import Translator
 
 MOST = 64
@@ -81,7 +81,7 @@ class Trust:
 
 def trust(translator: Translator, pair: Pair, *, units: str = "word", layer: str = "") -> Trust:
     """Read, leave out, score again."""
-    layer = layer or usual_layer(translator)
+    layer = layer or usual_layer(translator.config)
     soft = read_for(translator, pair, units, [layer])[layer]
     spans = unit_spans(translator.codec, pair, units)
     source, target = (

@@ -10,10 +10,15 @@ from regard.attention.kernels import native
 from regard.seq2seq.errors import RunError
 from regard.seq2seq.seams import Loss, Term
 from regard.seq2seq.training import Optimiser, TrainingOptions, settle, updates
+from tests.seq2seq.model_cases import CASES, chosen
+from tests.seq2seq.model_cases import batch as pairs
 from tests.seq2seq.training.toy import Code, Examples, Toy
 
 PLAIN = TrainingOptions(steps=5, rate=0.01, clip=0, decay=0.5, schedule="constant")
 EXAMPLES, CODE = Examples(), Code()
+BAHDANAU, TRANSFORMER = (
+    next(case for case in CASES if case.name == name) for name in ("bahdanau", "transformer")
+)
 
 
 def batch(numbers):
@@ -60,6 +65,34 @@ def test_a_mean_of_means_would_be_another_gradient():
     name = "hidden.weight"
     mean = (halves[0][name] + halves[1][name]) / 2
     assert (mean - whole[name]).abs().max() > 1e-6
+
+
+def guided(order=(0, 1, 2)):
+    """Sentences with their links. They are not linked alike, and one of them not at all."""
+    whole = pairs()
+    some = chosen(whole, list(order))
+    links = torch.zeros(3, whole.target.ids.shape[1] - 1, whole.source.ids.shape[1])
+    links[0, :3, 1] = 1.0
+    links[2, 1, :4] = 0.25
+    some.links = links.double()[
+        list(order), : some.target.ids.shape[1] - 1, : some.source.ids.shape[1]
+    ]
+    return some
+
+
+@pytest.mark.parametrize("cut", [[(0,), (1, 2)], [(0, 1), (2,)], [(1,), (0,), (2,)]])
+@pytest.mark.parametrize("layer", ["", "decoder.0/head.1+1"])
+def test_parts_are_guided_as_the_whole_is(cut, layer):
+    case = TRANSFORMER if layer else BAHDANAU
+    model = case.build(links=0.3, links_layer=layer)
+    whole, update = gradients(model, [guided()])
+    found, in_parts = gradients(model, [guided(order) for order in cut])
+    assert "links" in update.terms
+    assert in_parts.terms == pytest.approx(update.terms, rel=1e-6)
+    for name, gradient in found.items():
+        torch.testing.assert_close(gradient, whole[name], rtol=1e-9, atol=1e-12)
+    unguided, _ = gradients(case.build(), [guided()])
+    assert any((whole[name] - unguided[name]).abs().max() > 1e-6 for name in whole)
 
 
 class Uncounted(Toy):

@@ -50,6 +50,23 @@ def test_the_pace_is_counted_in_tokens():
     assert stream.getvalue().splitlines()[-1] == "step 2/3  loss 1.5000  350 tokens/s  0:00:02 left"
 
 
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_bar_tells_loss_pace_and_what_is_left(width):
+    """Paced from when the first update begins: what was made ready before is not counted."""
+    now = [0.0]
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=width, color_system=None)
+    rich = Rich(console, clock=lambda: now[0])
+    now[0] += 1000.0
+    rich.started(50_000, 100_000)
+    for step in range(50_001, 50_006):
+        now[0] += 2.0
+        rich.progressed(update(step, tokens=70_000))
+    rich.finished(None)
+    last = stream.getvalue().split("\r")[-1]
+    assert "50005/100000 loss 1.5000  35,000 tokens/s 27:46:30" in last
+
+
 @pytest.mark.parametrize("kind", ["plain", "rich"])
 def test_what_happens_is_told(kind):
     stream = io.StringIO()

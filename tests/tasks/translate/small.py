@@ -2,8 +2,12 @@
 
 from pathlib import Path
 
+import torch
+
+from regard.seq2seq.examples import UNKNOWN
 from regard.tasks.config import Layer, load
 from regard.tasks.config.translate import Translate
+from regard.tasks.translate import Translator
 
 DIGITS = dict(zip(["zero", "one", "two", "three", "four"], "01234", strict=True))
 SETTINGS = {
@@ -28,6 +32,14 @@ def write_pairs(path: Path, count: int = 120) -> Path:
         lines.append(f"{' '.join(chosen)}\t{' '.join(DIGITS[word] for word in chosen)}\n")
     path.write_text("".join(lines), encoding="utf-8")
     return path
+
+
+def say_unknown(translator: Translator) -> None:
+    """From now on it says nothing but unknown words."""
+    with torch.no_grad():
+        bias = translator.model.readout.linear.bias
+        bias.fill_(-50.0)
+        bias[UNKNOWN] = 50.0
 
 
 def configured(pairs: Path, **changes: object) -> Translate:

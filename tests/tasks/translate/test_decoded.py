@@ -86,8 +86,10 @@ def test_draws_have_links_too(folder: Path) -> None:
         assert weights.shape == (len(answer.text.split()), len(source.split()))
 
 
-def test_models_that_vote_are_averaged_each_by_its_own_delay(folder: Path) -> None:
-    names = ("bahdanau", "transformer")
+@pytest.mark.parametrize("names", [("bahdanau", "transformer"), ("transformer", "bahdanau")])
+def test_models_that_vote_are_averaged_each_by_its_own_layer(
+    folder: Path, names: tuple[str, str]
+) -> None:
     voting = together([folder / name for name in names])
     alone = [Translator.load(folder / name) for name in names]
     told = [ways[0] for ways in voting.stream(SOURCES)]

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from regard.seq2seq.data import Pair
+from regard.seq2seq.decoding import Replacement
 from regard.seq2seq.errors import ConfigError, DataError, RunError
 from regard.seq2seq.reading import Best, Gold, alignment_error
 from regard.tasks.pairs.checking import checked
@@ -14,8 +15,9 @@ from regard.tasks.pairs.examples import open_examples
 from regard.tasks.pairs.links import open_links
 from regard.tasks.translate import Translator, train
 from regard.tasks.translate.aligning import agreeing_layers, soft_alignments
+from regard.tasks.translate.decoded import answer_alignments
 from regard.tasks.translate.looking import looked
-from tests.tasks.translate.small import configured, write_pairs
+from tests.tasks.translate.small import configured, say_unknown, write_pairs
 from tests.tasks.translate.test_training import contents
 
 TINY = {"kind": "transformer", "size": 12, "heads": 2, "layers": 2, "inner": 17}
@@ -61,6 +63,23 @@ def test_what_was_guided_is_what_is_read_and_drawn(layer: str, pairs: Path, tmp_
     assert agreeing_layers(translator, translator, [pair] * 2)[0] == (layer or "decoder.0+1")
     shown = next(iter(looked(translator, pair, readings="all").readings.values()))
     assert torch.equal(shown[:, :3], usual.weights)  # the end of the source comes after its words
+
+
+@pytest.mark.parametrize("layer", ["", "decoder.0/head.1", "decoder.1+1"])
+def test_an_unknown_word_is_replaced_by_what_the_guided_layer_read(
+    layer: str, pairs: Path, tmp_path: Path
+) -> None:
+    changes = {f"model__{key}": value for key, value in TINY.items()}
+    guide = {"data__links": str(pairs.with_suffix(".links")), "training__links_layer": layer}
+    train(tmp_path / "run", configured(pairs, **changes, **guide, training__steps=2))
+    translator = Translator.load(tmp_path / "run")
+    say_unknown(translator)
+    translator.unknown = Replacement()
+    sources = ["Ravel Satie two Faure Fauré", "one Bizet Widor", "Lalo Vierne Dukas four Chopin"]
+    for source, answer in zip(sources, translator.predict(sources, beam=3), strict=True):
+        (linked,) = answer_alignments(translator, [source], [answer])
+        words = source.split()
+        assert answer.text.split() == [words[place] for place in linked.weights.argmax(-1)]
 
 
 def test_without_weight_nothing_changes_to_the_bit(pairs: Path, tmp_path: Path) -> None:

@@ -4,15 +4,13 @@ import math
 from pathlib import Path
 
 import pytest
-import torch
 
 from regard.seq2seq.data import Pair
 from regard.seq2seq.decoding import Replacement
 from regard.seq2seq.errors import RunError
-from regard.seq2seq.examples import UNKNOWN
 from regard.tasks.translate import Translator, together, train
 from regard.tasks.translate.judging import terms
-from tests.tasks.translate.small import configured, write_pairs
+from tests.tasks.translate.small import configured, say_unknown, write_pairs
 
 
 @pytest.fixture(scope="module")
@@ -52,10 +50,7 @@ def test_those_with_other_tokens_cannot_vote(runs: Path) -> None:
 
 def test_an_unknown_word_is_the_one_that_was_read(runs: Path) -> None:
     translator = Translator.load(runs / "seed-1")
-    with torch.no_grad():  # a model that says nothing but one unknown word
-        bias = translator.model.readout.linear.bias
-        bias.fill_(-50.0)
-        bias[UNKNOWN] = 50.0
+    say_unknown(translator)
     said = translator.predict(["Ravel"], beam=1)[0]
     translator.unknown = Replacement({}, " ")
     named = translator.predict(["Ravel"], beam=1)[0]
