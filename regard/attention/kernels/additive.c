@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "additive.h"
+#include "ahead.h"
 
 /* ---- any processor ------------------------------------------------------------------------- */
 
@@ -116,6 +117,7 @@ IN512 void forward_tile(const Part *p, long i, long j, const int R, const int C)
     for (int r = 0; r < R; r++)
         for (int c = 0; c < C; c++)
             p->scores[(i + r) * p->keys + j + c] = 2.0f * _mm512_reduce_add_ps(sum[r][c]);
+    ask_ahead(p->ahead);
 }
 
 /* All keys for R rows. */
@@ -179,6 +181,7 @@ IN512 void backward_tile(const Part *p, long i, long h, const int R, const int p
         _mm512_storeu_ps(p->de + (i + r) * w + h, _mm512_mul_ps(v, de[r]));
     __m512 before = fresh ? none : _mm512_loadu_ps(p->dv + h);
     _mm512_storeu_ps(p->dv + h, _mm512_fmadd_ps(_mm512_set1_ps(2.0f), dv, before));
+    ask_ahead(p->ahead);
 }
 
 IN512 void backward_rows(const Part *p, long i, const int R) {

@@ -13,10 +13,11 @@
 #include <string.h>
 
 #include "additive.h"
+#include "ahead.h"
 
 enum { ALONE, PAIRED, FROM_VECTORS }; /* what is given, and how reciprocals are taken */
 enum { DONE, OUT_OF_RANGE, NO_MEMORY };
-enum { RUN = 64 };
+enum { RUN = 64, NEAR = 1 << 16 }; /* rows at a time; numbers of keys that the cache has room for */
 
 /* A run of rows, counted over all items. An item's sums of keys and of v belong to the thread that
  * has its first row; one that begins inside an item has sums of its own for it, added at the end. */
@@ -55,15 +56,38 @@ static int make(const Job *job, Made *made, Part *part, long memory) {
     return DONE;
 }
 
+/* Where a run of rows that begins so ends: with its item, and soon if exponentials are made of it. */
+static long end_of(const Job *job, long at) {
+    const long item = (at / job->whole.rows + 1) * job->whole.rows;
+    const long end = item < job->to ? item : job->to;
+    return job->how == FROM_VECTORS && end > at + RUN ? at + RUN : end;
+}
+
+/* While a run of rows is worked on, have the next one brought near, with keys that are not there. */
+static void aim(const Job *job, long at, long before, Ahead *ahead) {
+    const Part *w = &job->whole;
+    const long item = at / w->rows, row = at % w->rows, rows = end_of(job, at) - at, width = w->width;
+    const long turns = w->g ? (rows + 7) / 8 * (width / 16) : (rows + 1) / 2 * ((w->keys + 3) / 4);
+    if (w->keys * width > NEAR || rows <= 0) return;
+    ahead_of(ahead, w->e + item * w->stride + row * width, width, rows, width);
+    if (w->g) ahead_of(ahead, w->de + item * w->stride + row * width, width, rows, width);
+    if (w->which[item] != w->which[before])
+        ahead_of(ahead, w->f + w->which[item] * w->keys * width, width, w->keys, width);
+    if (w->g && item != before) ahead_of(ahead, w->df + item * w->keys * width, width, w->keys, width);
+    ahead_within(ahead, turns);
+}
+
 static void work(void *given) {
     Job *job = given;
     const Part *w = &job->whole;
     Made made = {.of = -1};
     for (long at = job->from, end; at < job->to && job->result == DONE; at = end) {
         const long item = at / w->rows, row = at % w->rows, first = item * w->rows;
-        end = first + w->rows < job->to ? first + w->rows : job->to;
-        if (job->how == FROM_VECTORS && end > at + RUN) end = at + RUN;
+        Ahead ahead = {.count = 0};
         Part part = *w;
+        end = end_of(job, at);
+        part.ahead = &ahead;
+        if (end < job->to) aim(job, end, item, &ahead);
         part.rows = end - at;
         part.e = w->e + item * w->stride + row * w->width;
         part.f = w->f + w->which[item] * w->keys * w->width;

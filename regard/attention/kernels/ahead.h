@@ -13,7 +13,7 @@ typedef struct {
     long row, rows, line, lines; /* bytes to the next row, rows left; lines asked for, and of all */
 } Wanted;
 
-typedef struct {
+typedef struct Ahead {
     Wanted parts[MOST_PARTS];
     long count, which, pace;
 } Ahead;
