@@ -80,6 +80,17 @@ def test_vectors_that_fill_tiles_and_that_do_not(sizes: tuple[int, int]) -> None
     assert_agrees(drawn((2, 130, size), (2, 160, size), (2, 160, wide)))
 
 
+@pytest.mark.parametrize("mask", [None, masks.Causal()], ids=["all", "causal"])
+@pytest.mark.parametrize("keys", [16, 128, 144, 24])
+@pytest.mark.parametrize("rows", [8, 64, 72, 12])
+def test_sums_are_made_where_they_belong_or_brought_there(
+    rows: int, keys: int, mask: masks.Mask | None
+) -> None:
+    """Those of one block of rows, of whole tiles; heads lie side by side, so rows are far apart."""
+    given = drawn((2, rows, 3, 16), (2, keys, 3, 16), (2, keys, 3, 32))
+    assert_agrees([each.transpose(1, 2) for each in given], mask=mask)
+
+
 @family
 def test_without_a_batch(score: scores.Score) -> None:
     assert_agrees(drawn((13, 7), (19, 7), (19, 5)), score=score)

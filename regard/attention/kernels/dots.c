@@ -49,10 +49,16 @@ typedef struct {
     long row;
 } Rows;
 
+typedef struct {
+    float *at;
+    long row;
+} Sums;
+
 /* One item, and some of its rows. */
 typedef struct {
     long outer, inner, from, count;
     Rows q, k, v, sent;
+    Sums to_k, to_v; /* on the way back: where they belong, or room for them */
 } Item;
 
 /* What one thread works in. */
@@ -111,31 +117,45 @@ INLINE void compare(const Room *room, Rows rows, long count, const Side *turned,
         }
 }
 
-INLINE void add_across(const Room *room, Terms terms, long wide, float *to, int fresh) {
+INLINE void add_across(const Room *room, Terms terms, long wide, Sums to, int fresh) {
     for (long n = 0; n < wide; n += TILE) {
-        room->tiles->add[wide - n > SIDE](&terms, n, to + n, wide, fresh);
+        room->tiles->add[wide - n > SIDE](&terms, n, to.at + n, to.row, fresh);
         ask_ahead(room->ahead);
     }
 }
 
+INLINE void put(Sums from, long count, long size, const float *shares, Sums to) {
+    for (long i = 0; i < count; i++) {
+        const float share = shares ? shares[i] : 1.0f;
+#pragma omp simd
+        for (long n = 0; n < size; n++) to.at[i * to.row + n] = share * from.at[i * from.row + n];
+    }
+}
+
 /* Each row's sum of vectors by its weights. Not over all at once: some vectors are read for all rows
- * before they leave the cache, and a sum of few is more exact. */
-INLINE void read_rows(const Room *room, const float *weights, long count, Rows x, Span span, long wide) {
-    if (span.first >= span.end) memset(room->sums, 0, count * wide * sizeof(float));
+ * before they leave the cache, and a sum of few is more exact. Few that fill whole tiles are summed
+ * where they belong. */
+INLINE void read_rows(const Room *room, const float *weights, long count, Rows x, Span span,
+                      long size, const float *shares, Sums to) {
+    const long wide = up(size, SIDE), seen = span.end - span.first;
+    const int there = size == wide && count % ROWS == 0 && seen > 0 && seen <= LONG;
+    const Sums sums = there ? to : (Sums){room->sums, wide};
+    if (seen <= 0) memset(room->sums, 0, count * wide * sizeof(float));
     for (long from = span.first; from < span.end; from += LONG)
         for (long i = 0; i < count; i += ROWS) {
             const Terms terms = {weights + i * room->stride, x.at, room->stride, 1, x.row,
-                                 from, least(from + LONG, span.end)};
-            add_across(room, terms, wide, room->sums + i * wide, from == span.first);
+                                 from, least(from + LONG, span.end), there && shares ? shares + i : NULL};
+            add_across(room, terms, wide, (Sums){sums.at + i * sums.row, sums.row}, from == span.first);
         }
+    if (!there) put(sums, count, size, shares, to);
 }
 
 /* Each key's sum of the rows' vectors by their weights. */
 INLINE void send_to_keys(const Room *room, const float *weights, long count, Rows x, Span span,
-                         long wide, float *to, int fresh) {
+                         long wide, Sums to, int fresh) {
     for (long j = span.first; j < span.end; j += ROWS) {
-        const Terms terms = {weights + j, x.at, 1, room->stride, x.row, 0, count};
-        add_across(room, terms, wide, to + j * wide, fresh);
+        const Terms terms = {weights + j, x.at, 1, room->stride, x.row, 0, count, NULL};
+        add_across(room, terms, wide, (Sums){to.at + j * to.row, to.row}, fresh);
     }
 }
 
@@ -161,15 +181,6 @@ INLINE Span seen_by_some(const Dots *d, const Item *item) {
 
 /* ---- a block of rows ----------------------------------------------------------------------- */
 
-INLINE void put(const float *from, long count, long size, const float *shares, float *to, long row) {
-    const long wide = up(size, SIDE);
-    for (long i = 0; i < count; i++) {
-        const float share = shares ? shares[i] : 1.0f;
-#pragma omp simd
-        for (long n = 0; n < size; n++) to[i * row + n] = share * from[i * wide + n];
-    }
-}
-
 INLINE void forth(const Dots *d, const Item *item, const Room *room) {
     const Span all = seen_by_some(d, item);
     const long at = (item->outer * d->inner + item->inner) * d->rows + item->from;
@@ -184,9 +195,8 @@ INLINE void forth(const Dots *d, const Item *item, const Room *room) {
         if (d->weights) keep(scores, shares[i], all, d->weights + (at + i) * up(d->keys, SIDE));
     }
     read_rows(room, room->weights, item->count, item->v, (Span){all.first, least(all.end, d->keys)},
-              up(d->wide, SIDE));
-    put(room->sums, item->count, d->wide, shares, d->context + place(&d->of_context, item, item->from),
-        d->of_context.row);
+              d->wide, shares,
+              (Sums){d->context + place(&d->of_context, item, item->from), d->of_context.row});
 }
 
 INLINE void back(const Dots *d, const Item *item, const Room *room) {
@@ -207,13 +217,12 @@ INLINE void back(const Dots *d, const Item *item, const Room *room) {
         if (d->first) hide(weights, own, all), hide(sent, own, all);
     }
     if (d->to_v)
-        send_to_keys(room, room->weights, item->count, item->sent, all, wide, room->to_v, fresh);
+        send_to_keys(room, room->weights, item->count, item->sent, all, wide, item->to_v, fresh);
     if (d->to_k)
-        send_to_keys(room, room->sent, item->count, item->q, all, size, room->to_k, fresh);
-    if (!d->to_q) return;
-    read_rows(room, room->sent, item->count, item->k, (Span){all.first, least(all.end, d->keys)}, size);
-    put(room->sums, item->count, d->size, NULL, d->to_q + place(&d->of_to_q, item, item->from),
-        d->of_to_q.row);
+        send_to_keys(room, room->sent, item->count, item->q, all, size, item->to_k, fresh);
+    if (d->to_q)
+        read_rows(room, room->sent, item->count, item->k, (Span){all.first, least(all.end, d->keys)},
+                  d->size, NULL, (Sums){d->to_q + place(&d->of_to_q, item, item->from), d->of_to_q.row});
 }
 
 /* ---- items --------------------------------------------------------------------------------- */
@@ -278,12 +287,16 @@ INLINE void go_forth(const Job *job, const Room *room) {
 }
 
 /* What was sent to an item's keys or values: set, or added to a sum of this thread's own. */
-INLINE void pay(const float *sums, long count, long size, float *to, long row, int shared) {
-    const long wide = up(size, SIDE);
-    if (!shared) put(sums, count, size, NULL, to, row);
+INLINE void pay(Sums sums, long count, long size, Sums to, int shared) {
+    if (!shared) put(sums, count, size, NULL, to);
     for (long j = 0; shared && j < count; j++)
 #pragma omp simd
-        for (long n = 0; n < size; n++) to[j * row + n] += sums[j * wide + n];
+        for (long n = 0; n < size; n++) to.at[j * to.row + n] += sums.at[j * sums.row + n];
+}
+
+/* Can an item's sums be made where they belong? One block of rows makes all of them then. */
+INLINE int there(const Dots *d, long size, long slab) {
+    return !slab && !d->first && d->rows <= TALL && size % SIDE == 0 && d->keys % SIDE == 0;
 }
 
 INLINE void go_back(const Job *job, const Room *room) {
@@ -298,6 +311,11 @@ INLINE void go_back(const Job *job, const Room *room) {
             memset(room->to_k, 0, keys * size * sizeof(float));
             memset(room->to_v, 0, keys * wide * sizeof(float));
         }
+        const Sums to_k = {d->to_k + place(&d->of_to_k, &item, 0) + job->number * d->slab_k, d->of_to_k.row};
+        const Sums to_v = {d->to_v + place(&d->of_to_v, &item, 0) + job->number * d->slab_v, d->of_to_v.row};
+        const int k_there = there(d, d->size, d->slab_k), v_there = there(d, d->wide, d->slab_v);
+        item.to_k = k_there ? to_k : (Sums){room->to_k, size};
+        item.to_v = v_there ? to_v : (Sums){room->to_v, wide};
         for (item.from = 0; item.from < d->rows; item.from += TALL) {
             item.count = least(d->rows - item.from, TALL);
             item.q = rows_of(d->q, &d->of_q, &item, item.from);
@@ -306,10 +324,8 @@ INLINE void go_back(const Job *job, const Room *room) {
             item.sent = lined(item.sent, item.count, d->wide, room->lined[1]);
             back(d, &item, room);
         }
-        float *to_k = d->to_k + place(&d->of_to_k, &item, 0) + job->number * d->slab_k;
-        float *to_v = d->to_v + place(&d->of_to_v, &item, 0) + job->number * d->slab_v;
-        if (d->to_k) pay(room->to_k, d->keys, d->size, to_k, d->of_to_k.row, d->slab_k > 0);
-        if (d->to_v) pay(room->to_v, d->keys, d->wide, to_v, d->of_to_v.row, d->slab_v > 0);
+        if (d->to_k && !k_there) pay(item.to_k, d->keys, d->size, to_k, d->slab_k > 0);
+        if (d->to_v && !v_there) pay(item.to_v, d->keys, d->wide, to_v, d->slab_v > 0);
     }
 }
 

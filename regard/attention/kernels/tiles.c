@@ -20,14 +20,16 @@ INLINE void add(const Terms *terms, long at, int sides, float *to, long row, int
     Side sum[ROWS][SIDES];
     for (int i = 0; i < ROWS; i++)
         for (int c = 0; c < sides; c++)
-            sum[i][c] = fresh ? (Side){0} : *(Side *)(to + i * row + c * SIDE);
+            sum[i][c] = fresh ? (Side){0} : (Side)*(Loose *)(to + i * row + c * SIDE);
     for (long t = terms->from; t < terms->until; t++)
         for (int c = 0; c < sides; c++) {
             const Side own = *(const Loose *)(x + t * x_t + c * SIDE);
             for (int i = 0; i < ROWS; i++) sum[i][c] += w[i * w_i + t * w_t] * own;
         }
-    for (int i = 0; i < ROWS; i++)
-        for (int c = 0; c < sides; c++) *(Side *)(to + i * row + c * SIDE) = sum[i][c];
+    for (int i = 0; i < ROWS; i++) {
+        const float share = terms->shares ? terms->shares[i] : 1.0f;
+        for (int c = 0; c < sides; c++) *(Loose *)(to + i * row + c * SIDE) = share * sum[i][c];
+    }
 }
 
 #define FOR_SIDES(KIND, level, n)                                                              \

@@ -11,6 +11,7 @@ enum { ROWS = 8, SIDES = 2, TILE = SIDE * SIDES };
 typedef struct {
     const float *w, *x;
     long w_i, w_t, row, from, until;
+    const float *shares; /* what the sums are multiplied by at last, or NULL */
 } Terms;
 
 /* Each comes for one side, and for two. */
