@@ -120,7 +120,7 @@ def _drawn(path: Path, found: "Looked", view: str, threshold: float) -> None:
     if path.suffix == ".html":
         path.write_text(as_page(found, threshold), encoding="utf-8")
     elif note := save_picture(path, found, view, threshold):
-        typer.echo(f"note: {note}", err=True)
+        typer.echo(f"note: {note} Or draw a page, which needs none: -o looked.html", err=True)
     typer.echo(f"drew {path}", err=True)
 
 

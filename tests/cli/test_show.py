@@ -117,6 +117,7 @@ def test_a_letter_without_a_font_is_told_and_the_picture_drawn(
     note, *rest = capsys.readouterr().err.splitlines()
     assert note.startswith("note: no font here has 日 (U+65E5), 本 (U+672C)")
     assert "apt install fonts-noto-cjk" in note
+    assert "-o looked.html" in note
     assert rest == [f"drew {path}"]
     page = path.with_suffix(".html")
     assert main(["show", run, "日本", "1", "-o", str(page)]) == 0

@@ -141,8 +141,7 @@ def _told(missing: Sequence[str]) -> str:
     packages = dict.fromkeys(_package(character) for character in missing)
     return (
         f"no font here has {letters}{others}, so {STAND_IN} is drawn. Install one (on Debian and "
-        f"Ubuntu: apt install {' '.join(packages)}), or draw a page, which needs none: "
-        "-o looked.html"
+        f"Ubuntu: apt install {' '.join(packages)})."
     )
 
 
