@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from regard.tasks.translate import train
-from tests.cli.commands import regard
+from tests.cli.commands import alone, regard
 from tests.tasks.translate.small import configured, write_pairs
 
 SET = (
@@ -23,7 +23,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An aligner of number words and digits, a translator, and some files beside them."""
     folder = tmp_path_factory.mktemp("aligner")
     pairs = write_pairs(folder / "pairs.tsv")
-    said = regard("train", "align", "--data", "pairs.tsv", "--out", "run", *SET, cwd=folder)
+    said = alone("train", "align", "--data", "pairs.tsv", "--out", "run", *SET, cwd=folder)
     assert said.returncode == 0, said.stderr
     assert "regard align run pairs.tsv" in said.stderr.splitlines()[-1]
     train(folder / "translator", configured(pairs, training__steps=1))
@@ -33,7 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_it_links_what_belongs_together(folder: Path) -> None:
-    said = regard("align", "run", "given.tsv", cwd=folder)
+    said = alone("align", "run", "given.tsv", cwd=folder)
     assert (said.returncode, said.stdout) == (0, "0-0 1-1 2-2\n0-0 1-1\n"), said.stderr
 
 

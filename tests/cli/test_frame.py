@@ -10,7 +10,7 @@ import pytest
 from regard.cli.frame import framed, told
 from regard.cli.main import main
 from regard.seq2seq.errors import DataError, RunError
-from tests.cli.commands import ENVIRONMENT, python, regard
+from tests.cli.commands import ENVIRONMENT, alone, python, regard
 
 VERBS = """
 import sys
@@ -139,7 +139,7 @@ def test_a_mistyped_option_names_the_nearest(capsys: pytest.CaptureFixture[str])
 
 
 def test_version_and_help() -> None:
-    said = python("-m", "regard", "--version")
+    said = alone("--version")
     assert (said.returncode, said.stderr) == (0, "")
     assert said.stdout.startswith("regard ")
     for asking in (["--help"], ["-h"], []):

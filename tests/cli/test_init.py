@@ -6,7 +6,7 @@ import pytest
 
 from regard.cli.main import main
 from regard.tasks.config import Translate, load, setting
-from tests.cli.commands import regard
+from tests.cli.commands import alone, regard
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_what_it_writes_loads(pairs: Path) -> None:
-    said = regard("init", "translate", "--data", "größe ☂.tsv", "--set", "model=luong", cwd=pairs)
+    said = alone("init", "translate", "--data", "größe ☂.tsv", "--set", "model=luong", cwd=pairs)
     assert (said.returncode, said.stderr) == (0, "")
     (pairs / "run.toml").write_text(said.stdout, encoding="utf-8")
     expected = load(Translate, said=[setting("data.train=größe ☂.tsv"), setting("model=luong")])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.commands import ENVIRONMENT, regard
+from tests.cli.commands import ENVIRONMENT, alone, regard
 from tests.tasks.translate.small import SETTINGS, write_pairs
 
 
@@ -35,7 +35,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_pairs(folder / "pairs.tsv")
     asked = "one two\n\nthree\n   \nfour four zero"
     (folder / "input.txt").write_text(asked, encoding="utf-8")
-    said = regard(
+    said = alone(
         "train", "translate", "--data", "pairs.tsv", "--out", "run", *settings(), cwd=folder
     )
     assert said.returncode == 0, said.stderr
@@ -44,7 +44,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_line_n_answers_line_n(run: Path) -> None:
-    said = regard("predict", "run", "input.txt", cwd=run)
+    said = alone("predict", "run", "input.txt", cwd=run)
     assert said.returncode == 0, said.stderr
     lines = said.stdout.split("\n")
     assert len(lines) == 6  # five answers, each with its newline
@@ -66,7 +66,7 @@ def test_several_answers_are_json(run: Path) -> None:
 
 
 def test_scores_have_signatures(run: Path) -> None:
-    said = regard("evaluate", "run", "pairs.tsv", "--json", cwd=run)
+    said = alone("evaluate", "run", "pairs.tsv", "--json", cwd=run)
     scores = {score["name"]: score for score in json.loads(said.stdout)}
     assert set(scores) == {"BLEU", "chrF2", "exact", "perplexity"}
     assert "version" in scores["BLEU"]["signature"]
@@ -75,7 +75,7 @@ def test_scores_have_signatures(run: Path) -> None:
 
 def test_a_given_target_is_scored_line_by_line(run: Path) -> None:
     (run / "given.tsv").write_text("one two three\t1 2 3\none two three\t4 4 4 4\n", "utf-8")
-    lines = regard("score", "run", "given.tsv", cwd=run).stdout.splitlines()
+    lines = alone("score", "run", "given.tsv", cwd=run).stdout.splitlines()
     assert len(lines) == 2
     assert all(float(line) < 0 for line in lines)
     told = regard("score", "run", "given.tsv", "--json", cwd=run).stdout.splitlines()
@@ -137,7 +137,7 @@ def test_unknown_words_are_taken_from_the_source(run: Path) -> None:
 
 def test_links_are_lines_and_gold_is_scored(run: Path) -> None:
     (run / "given.tsv").write_text("one two three\t1 2 3\nfour zero\t4 0\n", "utf-8")
-    said = regard("align", "run", "given.tsv", cwd=run)
+    said = alone("align", "run", "given.tsv", cwd=run)
     assert said.returncode == 0, said.stderr
     assert len(said.stdout.splitlines()) == 2
     (run / "gold.txt").write_text(said.stdout, encoding="utf-8")
@@ -161,7 +161,7 @@ def test_gold_that_does_not_fit_is_one_line(run: Path, gold: str, told: str) -> 
 
 
 def test_what_was_read_is_shown(run: Path) -> None:
-    here = regard("show", "run", "one two three", "1 2 3", cwd=run)
+    here = alone("show", "run", "one two three", "1 2 3", cwd=run)
     assert here.returncode == 0, here.stderr
     assert "forced to the given target" in here.stdout
     assert [line[0] for line in here.stdout.splitlines()[3:6]] == ["1", "2", "3"]
@@ -200,7 +200,7 @@ def test_another_rate_is_refused(run: Path) -> None:
 
 
 def test_check_shows_what_is_wrong(run: Path) -> None:
-    assert regard("check", "translate", "--data", "pairs.tsv", cwd=run).returncode == 0
+    assert alone("check", "translate", "--data", "pairs.tsv", cwd=run).returncode == 0
     broken = "\n".join(["one\t1", "two", "\t3", "four\t4"]) + "\n"
     (run / "broken.tsv").write_text(broken, encoding="utf-8")
     said = regard("check", "translate", "--data", "broken.tsv", cwd=run)
