@@ -1,5 +1,6 @@
 """The tour runs, draws, prints the weather table, and says what is wrong when it cannot."""
 
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,6 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 TOUR = ROOT / "docs" / "tour.py"
-RUN = f"import runpy; runpy.run_path({str(TOUR)!r}, run_name='__main__')"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -20,17 +20,12 @@ def _fonts_are_known() -> None:
     matplotlib.font_manager.findfont("DejaVu Sans")
 
 
-def run(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False
-    )
-
-
 @pytest.fixture(scope="module")
 def toured(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """What the tour printed, and the folder with its pictures."""
     folder = tmp_path_factory.mktemp("tour")
-    done = run(TOUR, cwd=folder)
+    command = [sys.executable, str(TOUR)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout, folder / "tour"
 
@@ -43,8 +38,9 @@ def test_it_draws(toured: tuple[str, Path], name: str) -> None:
     height, width = pixels.shape[:2]
     assert height > 300
     assert width > 1000
-    colours = numpy.unique(pixels.reshape(-1, pixels.shape[-1]), axis=0)
-    assert len(colours) > 100
+    assert pixels.shape[-1] == 4
+    colours = (255 * pixels).round().astype(numpy.uint8).view(numpy.uint32)
+    assert len(numpy.unique(colours)) > 100
 
 
 def test_the_pictures_of_the_docs_have_the_same_size(toured: tuple[str, Path]) -> None:
@@ -69,19 +65,30 @@ def test_it_prints_the_weather_table(toured: tuple[str, Path]) -> None:
     assert read == ["read", "here", "31.0", "°C", "48.0", "%"]
 
 
-def test_a_folder_that_cannot_be_written_is_said_in_one_line(tmp_path: Path) -> None:
+def assert_refused(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
+    """The tour in this process, which leaves at once."""
+    monkeypatch.setattr(sys, "argv", ["tour", *arguments])
+    with pytest.raises(SystemExit) as left:
+        runpy.run_path(str(TOUR), run_name="__main__")
+    assert left.value.code == 2
+
+
+def test_a_folder_that_cannot_be_written_is_said_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "file").write_text("not a folder")
-    done = run(TOUR, "--out", tmp_path / "file" / "pictures", cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    (line,) = done.stderr.splitlines()
+    assert_refused(monkeypatch, "--out", str(tmp_path / "file" / "pictures"))
+    printed, complaint = capsys.readouterr()
+    assert printed == ""
+    (line,) = complaint.splitlines()
     assert str(tmp_path / "file") in line
     assert "--out" in line
 
 
-def test_without_matplotlib_it_names_the_extra(tmp_path: Path) -> None:
-    missing = f"import sys; sys.modules['matplotlib'] = None; sys.argv = ['tour']; {RUN}"
-    done = run("-c", missing, cwd=tmp_path)
-    assert done.returncode == 2
-    (line,) = done.stderr.splitlines()
+def test_without_matplotlib_it_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert_refused(monkeypatch)
+    (line,) = capsys.readouterr().err.splitlines()
     assert "[plot]" in line
