@@ -1,5 +1,6 @@
 """What the laws are tried on: shapes, numbers and masks that hypothesis chooses."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -11,7 +12,8 @@ from regard.attention.masks import Mask
 from tests.catalogue import SIZE, Mechanism
 
 VALUE_SIZE = 3
-BATCHES = [(), (2,), (3,), (2, 3)]
+NO_BATCH: tuple[int, ...] = ()
+BATCHES = [(2,), (3,), (2, 3)]
 
 
 @dataclass
@@ -71,11 +73,15 @@ class Plan:
         return Case(queries, keys, values, mask, self.seed)
 
 
-def plans(fewest_keys: int = 0, masked: bool = True) -> st.SearchStrategy[Plan]:
+def plans(
+    fewest_keys: int = 0,
+    masked: bool = True,
+    batches: Sequence[tuple[int, ...]] = (NO_BATCH, *BATCHES),
+) -> st.SearchStrategy[Plan]:
     """Any plan: sizes include one key, no key and all hidden."""
     return st.builds(
         Plan,
-        batch=st.sampled_from(BATCHES),
+        batch=st.sampled_from(batches),
         queries=st.integers(1, 5),
         keys=st.integers(fewest_keys, 7),
         mask=st.sampled_from(sorted(MASKS)) if masked else st.just("none"),

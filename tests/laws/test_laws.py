@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from regard import masks
 from tests.catalogue import NAMES, PAIRS
-from tests.laws.cases import VALUE_SIZE, Plan, make, plans
+from tests.laws.cases import BATCHES, NO_BATCH, VALUE_SIZE, Plan, make, plans
 
 family = pytest.mark.parametrize(("score", "select"), PAIRS, ids=NAMES)
 few = settings(max_examples=3, deadline=None, derandomize=True)
@@ -104,11 +104,9 @@ def test_order_of_the_pairs_does_not_matter(score, select, plan: Plan) -> None:
 
 @family
 @few
-@given(plan=plans())
+@given(plan=plans(batches=BATCHES))
 def test_items_of_a_batch_do_not_see_each_other(score, select, plan: Plan) -> None:
     case = plan.case()
-    if len(case.shape) == 2:
-        return
     attention = make(score, select)
     together = case.ask(attention).context
     for item in range(case.shape[0]):
@@ -185,11 +183,9 @@ def test_an_axis_of_one_serves_all(score, select, plan: Plan) -> None:
 
 @family
 @few
-@given(plan=plans(masked=False))
+@given(plan=plans(masked=False, batches=[NO_BATCH]))
 def test_a_bare_query_is_a_sequence_of_one(score, select, plan: Plan) -> None:
     case = plan.case()
-    if len(case.shape) != 2:
-        return
     attention = make(score, select)
     bare = case.ask(attention, queries=case.queries[0])
     one = case.ask(attention, queries=case.queries[:1])
