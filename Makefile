@@ -15,9 +15,9 @@ tour: $(READY)  ## a tour of the library: a weather map and a memory, drawn to P
 	$(BIN)/python docs/tour.py
 
 test: $(READY)  ## everything that must hold, in a few minutes
-	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 -m "not slow"
-	OMP_NUM_THREADS=1 REGARD_SHAPES=off $(BIN)/pytest -q -n 2 tests/compiled
-	OMP_NUM_THREADS=1 TRITON_INTERPRET=1 $(BIN)/pytest -q -n 2 tests/interpreted
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 --dist worksteal -m "not slow"
+	OMP_NUM_THREADS=1 REGARD_SHAPES=off $(BIN)/pytest -q -n 2 --dist worksteal tests/compiled
+	OMP_NUM_THREADS=1 TRITON_INTERPRET=1 $(BIN)/pytest -q -n 2 --dist worksteal tests/interpreted
 
 test-slow: $(READY)  ## what takes longer
 	$(BIN)/pytest -q -m slow
