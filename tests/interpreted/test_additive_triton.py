@@ -192,7 +192,7 @@ def test_values_too_wide_for_registers_are_summed_outside(monkeypatch: pytest.Mo
 
 def test_a_fused_read_holds_no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(additive, "BLOCK", 4 * BATCH * KEYS)
-    monkeypatch.setattr(additive_engines.Tiles, "scores", None)
+    monkeypatch.setattr(additive_engines.Tiles, "scores", lambda *_: pytest.fail("weights"))
     with kernels.using(kernels.Additive()):
         assert make_attention(hidden=HIDDEN)(*draw_inputs()).context.isfinite().all()
 
