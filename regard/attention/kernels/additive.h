@@ -24,7 +24,7 @@ typedef struct {
     long rows, keys, width, stride;
     int paired;
     int fresh; /* on the way back: df and dv hold nothing yet */
-    struct Ahead *ahead; /* what to ask memory for after each tile, see ahead.h */
+    struct Ahead *ahead; /* what to ask memory for after each tile, or NULL: see ahead.h */
 } Part;
 
 typedef void (*Kernel)(const Part *);

@@ -33,9 +33,9 @@ INLINE void ahead_within(Ahead *ahead, long turns) {
     ahead->pace = (all + turns - 1) / turns;
 }
 
-/* One turn. */
+/* One turn; none if there is nothing to ask for, NULL. */
 INLINE void ask_ahead(Ahead *ahead) {
-    for (long left = ahead->pace; left > 0 && ahead->which < ahead->count;) {
+    for (long left = ahead ? ahead->pace : 0; left > 0 && ahead->which < ahead->count;) {
         Wanted *part = ahead->parts + ahead->which;
         const char *at = part->at + part->line * LINE;
         const long some = left < part->lines - part->line ? left : part->lines - part->line;
