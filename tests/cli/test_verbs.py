@@ -52,6 +52,20 @@ def test_line_n_answers_line_n(run: Path) -> None:
     assert "averaged weights, of step" in said.stderr
 
 
+def test_lines_may_come_through_a_pipe(run: Path) -> None:
+    said = subprocess.run(
+        [sys.executable, "-m", "regard", "predict", "run"],
+        input=(run / "input.txt").read_bytes(),
+        cwd=run,
+        env=ENVIRONMENT,
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    assert said.stdout.decode() == regard("predict", "run", "input.txt", cwd=run).stdout
+    assert said.stdout.strip()
+
+
 def test_no_lines_have_no_answers(run: Path) -> None:
     (run / "nothing").write_bytes(b"")
     said = regard("predict", "run", "nothing", cwd=run)
