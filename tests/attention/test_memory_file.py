@@ -52,7 +52,7 @@ def tensors(memory: Memory) -> list[Tensor]:
     return found
 
 
-def same_bits(found: Memory, expected: Memory) -> None:
+def assert_same_bits(found: Memory, expected: Memory) -> None:
     for one, other in zip(tensors(found), tensors(expected), strict=True):
         assert one.dtype == other.dtype
         assert one.shape == other.shape
@@ -63,11 +63,11 @@ def bits(tensor: Tensor) -> Tensor:
     return tensor.detach().contiguous().view(torch.uint8)
 
 
-def round_trip(memory: Memory, queries: Tensor, path: Path) -> Memory:
+def assert_comes_back(memory: Memory, queries: Tensor, path: Path) -> Memory:
     """The memory as it came back, after a look at every bit and at what it answers."""
     memory.save(path)
     loaded = Memory.load(path, memory.owner)
-    same_bits(loaded, memory)
+    assert_same_bits(loaded, memory)
     found, expected = loaded.read(queries), memory.read(queries)
     assert torch.equal(bits(found.context), bits(expected.context))
     assert torch.equal(bits(found.weights), bits(expected.weights))
@@ -78,13 +78,13 @@ def round_trip(memory: Memory, queries: Tensor, path: Path) -> Memory:
 @every_score
 def test_a_memory_comes_back_bit_by_bit(kind: Kind, score: Mechanism, path: Path) -> None:
     owner, content = kind.owner(score), kind.content()
-    round_trip(owner.prepare(*content.pairs), content.queries, path)
+    assert_comes_back(owner.prepare(*content.pairs), content.queries, path)
 
 
 @every_mask
 def test_a_mask_comes_back(mask: str, path: Path) -> None:
     content, masked = ALONE.content(), grow(TREES[mask], OF).mask
-    loaded = round_trip(Attention().prepare(*content.pairs, masked), content.queries, path)
+    loaded = assert_comes_back(Attention().prepare(*content.pairs, masked), content.queries, path)
     assert repr(loaded.mask) == repr(masked)
     assert torch.equal(loaded.mask.dense(QUERIES, KEYS), masked.dense(QUERIES, KEYS))
 
@@ -95,10 +95,10 @@ def test_a_memory_comes_back_after_it_was_edited(kind: Kind, mask: str, path: Pa
     owner, content = kind.owner(SCALED), kind.content()
     memory = owner.prepare(*content.pairs, grow(TREES[mask], OF).mask)
     memory.erase([0, 7]).write(*content.part([1, 2])).write(*content.part([0]), at=[3])
-    loaded = round_trip(memory, content.queries, path)
+    loaded = assert_comes_back(memory, content.queries, path)
     loaded.write(*content.part([5])).erase([2])
     memory.write(*content.part([5])).erase([2])
-    same_bits(loaded, memory)
+    assert_same_bits(loaded, memory)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32], ids=str)
@@ -108,7 +108,7 @@ def test_precision_and_faults_come_back(kind: Kind, dtype: torch.dtype, path: Pa
     for spoilt in content.pairs:
         spoilt[0, 3, 1], spoilt[1, 4, 2] = torch.nan, torch.inf
     keys, values, queries = (t.to(dtype) for t in (*content.pairs, content.queries))
-    loaded = round_trip(owner.prepare(keys, values), queries, path)
+    loaded = assert_comes_back(owner.prepare(keys, values), queries, path)
     assert loaded.values.dtype == dtype
     assert loaded.read(queries).context.isnan().all()
     place = torch.arange(KEYS)[None, None, :]
@@ -119,20 +119,20 @@ def test_precision_and_faults_come_back(kind: Kind, dtype: torch.dtype, path: Pa
 @pytest.mark.parametrize("keys", [0, 1])
 def test_the_smallest_memories_come_back(keys: int, path: Path) -> None:
     content = ALONE.content(keys=keys)
-    round_trip(Attention().prepare(*content.pairs), content.queries, path)
+    assert_comes_back(Attention().prepare(*content.pairs), content.queries, path)
 
 
 def test_keys_that_are_values_or_views_come_back(path: Path) -> None:
     content, attention = ALONE.content(), Attention()
-    round_trip(attention.prepare(content.keys, content.keys), content.queries, path)
+    assert_comes_back(attention.prepare(content.keys, content.keys), content.queries, path)
     views = content.keys.mT.contiguous().mT, content.values[:1].expand(BATCH, -1, -1)
-    round_trip(attention.prepare(*views), content.queries, path)
+    assert_comes_back(attention.prepare(*views), content.queries, path)
 
 
 def test_what_learns_is_saved_as_it_is_now(path: Path) -> None:
     owner, content = ALONE.owner(ADDITIVE), ALONE.content()
     memory = owner.prepare(content.keys.requires_grad_(), content.values)
-    loaded = round_trip(memory, content.queries, path)
+    loaded = assert_comes_back(memory, content.queries, path)
     assert not any(tensor.requires_grad for tensor in tensors(loaded))
 
 
@@ -140,7 +140,7 @@ def test_the_last_one_saved_is_what_is_there(tmp_path: Path) -> None:
     path, content = tmp_path / "memory", ALONE.content()
     memory = Attention().prepare(*content.pairs)
     memory.save(str(path))
-    round_trip(memory.erase([0]), content.queries, path)
+    assert_comes_back(memory.erase([0]), content.queries, path)
     assert [file.name for file in tmp_path.iterdir()] == ["memory"]
 
 
@@ -251,7 +251,7 @@ class Sharpened(nn.Module):
 
 def test_a_callable_with_a_bare_number_is_saved_too(path: Path) -> None:
     attention, content = Attention(Sharpened()), ALONE.content()
-    round_trip(attention.prepare(*content.pairs), content.queries, path)
+    assert_comes_back(attention.prepare(*content.pairs), content.queries, path)
     with torch.no_grad():
         attention.score.function.sharpness.add_(1.0)
     with pytest.raises(ForeignMemoryError):

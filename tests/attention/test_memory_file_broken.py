@@ -17,7 +17,7 @@ def memory() -> Memory:
     return Attention().prepare(*ALONE.content().pairs, masks.Lengths([3, KEYS]))
 
 
-def refused(path: Path) -> None:
+def assert_refused(path: Path) -> None:
     with pytest.raises(MemoryFileError) as caught:
         Memory.load(path, Attention())
     assert str(path) in str(caught.value)
@@ -33,14 +33,14 @@ def test_a_file_that_was_cut_off(share: float, path: Path) -> None:
     memory().save(path)
     whole = path.read_bytes()
     path.write_bytes(whole[: int(len(whole) * share)])
-    refused(path)
+    assert_refused(path)
 
 
 @pytest.mark.parametrize("metadata", [None, {"format": "pt"}, {"made": "elsewhere"}], ids=str)
 def test_tensors_that_are_no_memory(metadata, path: Path) -> None:
     content = {"values": torch.zeros(3, 5), "prepared/keys": torch.zeros(3, 5)}
     safetensors.torch.save_file(content, path, metadata)
-    refused(path)
+    assert_refused(path)
 
 
 @pytest.mark.parametrize("lost", ["values", "prepared/keys", "mask.limits"])
@@ -50,7 +50,7 @@ def test_a_memory_that_lost_a_tensor(lost: str, path: Path) -> None:
         metadata = file.metadata()
         left = {name: file.get_tensor(name) for name in file.keys() if name != lost}  # noqa: SIM118
     safetensors.torch.save_file(left, path, metadata)
-    refused(path)
+    assert_refused(path)
 
 
 @pytest.mark.parametrize("name", ["fingerprint", "mask"])
@@ -60,14 +60,14 @@ def test_a_memory_that_lost_what_it_says(name: str, path: Path) -> None:
         metadata = {key: text for key, text in file.metadata().items() if key != name}
         content = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
     safetensors.torch.save_file(content, path, metadata)
-    refused(path)
+    assert_refused(path)
 
 
 def test_other_things_that_a_path_may_lead_to(tmp_path: Path) -> None:
     text = tmp_path / "notes.txt"
     text.write_text("attention is all you read\n" * 99)
     for path in (text, tmp_path, tmp_path / "nothing", tmp_path / "no" / "where"):
-        refused(path)
+        assert_refused(path)
 
 
 class Even(Mask):
