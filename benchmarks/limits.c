@@ -24,6 +24,7 @@ typedef __m512 vector_avx512;
 #define MUL(a, b) _mm512_mul_ps(a, b)
 #define DIVIDE(a, b) _mm512_div_ps(a, b)
 #define ABOUT_ONE_OVER(a) _mm512_rcp14_ps(a)
+#define PLUS_QUOTIENT(sum, a, b) FMA(a, NAMED(one_over)(b), sum)
 #define CLAMP(x, low, high) _mm512_min_ps(_mm512_max_ps(x, low), high)
 #define ROUND(x) _mm512_roundscale_ps(x, 8)
 #define TIMES_POWER_OF_2(x, n) _mm512_scalef_ps(x, n)
@@ -40,6 +41,7 @@ typedef __m256 vector_avx2;
 #define MUL(a, b) _mm256_mul_ps(a, b)
 #define DIVIDE(a, b) _mm256_div_ps(a, b)
 #define ABOUT_ONE_OVER(a) _mm256_rcp_ps(a)
+#define PLUS_QUOTIENT(sum, a, b) _mm256_add_ps(sum, DIVIDE(a, b)) /* quicker in this width */
 #define CLAMP(x, low, high) _mm256_min_ps(_mm256_max_ps(x, low), high)
 #define ROUND(x) _mm256_round_ps(x, 8)
 #define TIMES_POWER_OF_2(x, n)                                                                     \
@@ -59,6 +61,7 @@ typedef float vector_portable;
 #define MUL(a, b) ((a) * (b))
 #define DIVIDE(a, b) ((a) / (b))
 #define ABOUT_ONE_OVER(a) (1.0f / (a))
+#define PLUS_QUOTIENT(sum, a, b) ((sum) + (a) / (b))
 #define CLAMP(x, low, high) ((x) < (low) ? (low) : (x) > (high) ? (high) : (x))
 #define ROUND(x) rintf(x)
 #define TIMES_POWER_OF_2(x, n) ldexpf(x, (int)(n))

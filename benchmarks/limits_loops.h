@@ -58,7 +58,7 @@ static TARGET float NAMED(additive_one)(long iterations) {
     return NAMED(total)(sums);
 }
 
-/* The same with one reciprocal for two elements: v/a + w/b = (v·b + w·a) · 1/(a·b). */
+/* The same with one reciprocal, or division, for two elements: v/a + w/b = (v·b + w·a) / (a·b). */
 static TARGET float NAMED(additive_two)(long iterations) {
     VECTOR sums[CHAINS], query = SAME(1.25f), key = SAME(0.75f), v = SAME(0.01f);
     VECTOR other_key = SAME(0.5f), w = SAME(0.02f);
@@ -69,7 +69,7 @@ static TARGET float NAMED(additive_two)(long iterations) {
             UNKNOWN(other_key);
             VECTOR a = FMA(query, key, SAME(1.0f)), b = FMA(query, other_key, SAME(1.0f));
             VECTOR upper = FMA(v, b, MUL(w, a));
-            sums[i] = FMA(upper, NAMED(one_over)(MUL(a, b)), sums[i]);
+            sums[i] = PLUS_QUOTIENT(sums[i], upper, MUL(a, b));
         }
     }
     return NAMED(total)(sums);
@@ -130,6 +130,7 @@ static TARGET float NAMED(exponential)(long iterations) {
 #undef MUL
 #undef DIVIDE
 #undef ABOUT_ONE_OVER
+#undef PLUS_QUOTIENT
 #undef CLAMP
 #undef ROUND
 #undef TIMES_POWER_OF_2

@@ -18,9 +18,6 @@ from tests.attention.additive_cases import (
 )
 
 HIDDEN = 96
-pytestmark = pytest.mark.skipif(
-    native.level() < len(native.LEVELS) - 1, reason="it is for processors with AVX-512"
-)
 
 
 @pytest.fixture

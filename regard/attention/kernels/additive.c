@@ -22,55 +22,27 @@
 #include "additive.h"
 #include "ahead.h"
 
-/* ---- any processor ------------------------------------------------------------------------- */
-
-INLINE void forward_plain(const Part *p) {
-    const float *v = p->v;
-    for (long i = 0; i < p->rows; i++)
-        for (long j = 0; j < p->keys; j++) {
-            const float *e = p->e + i * p->width, *f = p->f + j * p->width;
-            float sum = 0.0f;
-#pragma omp simd reduction(+ : sum)
-            for (long h = 0; h < p->width; h++)
-                sum += v[h] * (0.5f - 1.0f / (1.0f + e[h] * f[h]));
-            p->scores[i * p->keys + j] = 2.0f * sum;
-        }
+/* How many rows to take next, of `most` at once: two by two, and no few left over at the end. */
+static long next_rows(long left, long most) {
+    if (left >= 3 * most) return most;
+    long tiles = (left + most - 1) / most, each = (left + tiles - 1) / tiles;
+    each += each % 2;
+    return each < left ? each : left;
 }
 
-INLINE void backward_plain(const Part *p) {
-    const long w = p->width;
-    const float *v = p->v;
-    float *restrict dv = p->dv;
-    if (p->fresh) {
-        memset(p->df, 0, p->keys * w * sizeof(float));
-        memset(dv, 0, w * sizeof(float));
-    }
-    for (long i = 0; i < p->rows; i++) {
-        const float *e = p->e + i * w;
-        float *restrict de = p->de + i * w;
-        memset(de, 0, w * sizeof(float));
-        for (long j = 0; j < p->keys; j++) {
-            const float *f = p->f + j * w;
-            float *restrict df = p->df + j * w;
-            const float g = p->g[i * p->keys + j];
-#pragma omp simd
-            for (long h = 0; h < w; h++) {
-                float u = e[h] * f[h], r = 1.0f / (1.0f + u), t = 4.0f * v[h] * g * (u * r * r);
-                de[h] += t;
-                df[h] += t;
-                dv[h] += 2.0f * g * (0.5f - r);
-            }
-        }
-    }
-}
+/* ---- any processor, and AVX2 ---------------------------------------------------------------- */
 
-static void forward_any(const Part *p) { forward_plain(p); }
-static void backward_any(const Part *p) { backward_plain(p); }
+#define NAMED(x) x##_any
+#define TARGET
+#define LANES 4
+#include "additive_lanes.h"
 
 #ifdef X86
 
-AVX2 void forward_avx2(const Part *p) { forward_plain(p); }
-AVX2 void backward_avx2(const Part *p) { backward_plain(p); }
+#define NAMED(x) x##_avx2
+#define TARGET __attribute__((target("avx2,fma")))
+#define LANES 8
+#include "additive_lanes.h"
 
 /* ---- AVX-512 ------------------------------------------------------------------------------- */
 
@@ -192,17 +164,9 @@ IN512 void backward_rows(const Part *p, long i, const int R) {
             backward_tile(p, i, h, R, 0);
 }
 
-/* How many rows to take next: up to eight, two by two, and no few that are left over at the end. */
-static long next_rows(long left) {
-    if (left >= 24) return 8;
-    long tiles = (left + 7) / 8, each = (left + tiles - 1) / tiles;
-    each += each % 2;
-    return each < left ? each : left;
-}
-
 AVX512 void backward_avx512(const Part *p) {
     for (long i = 0, rows; i < p->rows; i += rows) {
-        rows = next_rows(p->rows - i);
+        rows = next_rows(p->rows - i, 8);
         switch (rows) {
             case 8: backward_rows(p, i, 8); break;
             case 7: backward_rows(p, i, 7); break;
@@ -264,23 +228,20 @@ int regard_level(void) {
     return 0;
 }
 
-Kernel regard_forward_kernel(int level) {
-#ifdef X86
-    if (level >= 2) return forward_avx512;
-    if (level == 1) return forward_avx2;
-#endif
-    (void)level;
-    return forward_any;
-}
+typedef float (*Exponentials)(const float *, float *, long, long, long);
 
-Kernel regard_backward_kernel(int level) {
 #ifdef X86
-    if (level >= 2) return backward_avx512;
-    if (level == 1) return backward_avx2;
+static const Kernel all_forward[] = {forward_any, forward_avx2, forward_avx512};
+static const Kernel all_backward[] = {backward_any, backward_avx2, backward_avx512};
+static const Exponentials all_exponentials[] = {exponentials_any, exponentials_avx2,
+                                                exponentials_avx512};
+#else
+static const Kernel all_forward[] = {forward_any}, all_backward[] = {backward_any};
+static const Exponentials all_exponentials[] = {exponentials_any};
 #endif
-    (void)level;
-    return backward_any;
-}
+
+Kernel regard_forward_kernel(int level) { return all_forward[level]; }
+Kernel regard_backward_kernel(int level) { return all_backward[level]; }
 
 /* ---- exponentials -------------------------------------------------------------------------- */
 
@@ -291,28 +252,9 @@ typedef struct {
     int level;
 } Rows;
 
-static float exponentials_any(const float *x, float *to, long rows, long size, long width) {
-    float largest = 0.0f;
-    int nans = 0;
-    for (long i = 0; i < rows; i++)
-        for (long h = 0; h < width; h++) {
-            float part = h < size ? x[i * size + h] : 0.0f, far = fabsf(part);
-            to[i * width + h] = h < size ? expf(2.0f * part) : 0.0f;
-            nans |= part != part;
-            largest = far > largest ? far : largest;
-        }
-    return nans ? NAN : largest;
-}
-
 static void exponentiate(void *given) {
     Rows *r = given;
-#ifdef X86
-    if (r->level >= 2) {
-        r->largest = exponentials_avx512(r->x, r->to, r->rows, r->size, r->width);
-        return;
-    }
-#endif
-    r->largest = exponentials_any(r->x, r->to, r->rows, r->size, r->width);
+    r->largest = all_exponentials[r->level](r->x, r->to, r->rows, r->size, r->width);
 }
 
 /* e^2x of rows, padded with zeros to width. Returns max |x|, or NaN if there is one. */

@@ -41,9 +41,6 @@ def exponentials(vectors: Tensor, width: int) -> tuple[Tensor, float]:
     """e^2x, padded with zeros to the width, and the largest |x|; NaN if there is one."""
     size = vectors.shape[-1]
     vectors = vectors.contiguous()
-    if level() < 2:
-        found = torch.nn.functional.pad((2 * vectors).exp_(), (0, width - size))
-        return found, float(vectors.abs().amax()) if vectors.numel() else 0.0
     found = vectors.new_empty(*vectors.shape[:-1], width)
     rows = vectors.numel() // max(1, size)
     running = threads(vectors.numel())
