@@ -52,12 +52,16 @@ def told(kernel: kernels.Kernel, given: list[Tensor], **more) -> list[Tensor]:
 
 
 def assert_agrees(given: list[Tensor], **more) -> None:
-    """At most twice as wrong as plain code in the same precision, gradients included."""
+    """Hardly more wrong than plain code in the same precision, gradients included.
+
+    That holds of errors on the whole; the largest one is a draw, and may be thrice plain code's.
+    """
     truth = told(REFERENCE, [each.double() for each in given], **more)
     plain, found = (told(kernel, given, **more) for kernel in (REFERENCE, DOTS))
     for true, usual, own in zip(truth, plain, found, strict=True):
         assert own.shape == true.shape
-        assert (own - true).abs().max() <= 2 * (usual - true).abs().max() + 1e-6
+        assert (own - true).norm() <= 1.5 * (usual - true).norm() + 1e-7 * true.norm()
+        assert (own - true).abs().max() <= 3 * (usual - true).abs().max() + 1e-6
     with torch.no_grad(), kernels.using(DOTS):
         torch.testing.assert_close(attend(*given, **more).context, found[0])
 

@@ -57,17 +57,17 @@ def test_the_loss_and_its_gradients_are_torchs(size: int, smoothing: float) -> N
     features, weight, bias = given
     targets = torch.randint(0, size, (9,))
     total, chosen = told(features, weight, bias, targets, smoothing)
-    scores = functional.linear(features, weight, bias)
+    wide = [each.detach().double().requires_grad_() for each in given]  # torch's own float is off
+    scores = functional.linear(*wide)
     truth = functional.cross_entropy(scores, targets, reduction="sum", label_smoothing=smoothing)
-    torch.testing.assert_close(total, truth)
+    torch.testing.assert_close(total, truth, check_dtype=False, atol=1e-5, rtol=1.3e-6)
     own = scores.log_softmax(-1).gather(-1, targets[:, None])[:, 0]
-    torch.testing.assert_close(chosen, own.detach(), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(chosen.double(), own.detach(), atol=1e-5, rtol=1e-5)
     for factor in (3.0, 1 / 9):  # the latter is the mean's, which is foretold
-        both = (
-            torch.autograd.grad(factor * each, given, retain_graph=True) for each in (total, truth)
-        )
-        for ours, theirs in zip(*both, strict=True):
-            torch.testing.assert_close(ours, theirs, atol=2e-5, rtol=2e-5)
+        ours = torch.autograd.grad(factor * total, given, retain_graph=True)
+        theirs = torch.autograd.grad(factor * truth, wide, retain_graph=True)
+        for own, true in zip(ours, theirs, strict=True):
+            torch.testing.assert_close(own.double(), true, atol=3e-5, rtol=2e-5)
 
 
 def test_a_mean_has_its_gradients_more_than_once() -> None:

@@ -9,8 +9,13 @@
 #if defined(__x86_64__) && defined(__GNUC__)
 #define X86 1
 #include <immintrin.h>
-#define AVX2 __attribute__((target("avx2,fma"))) static
-#define AVX512 __attribute__((target("avx512f,fma"))) static
+#endif
+
+/* Vectors of half the width, where there are wide ones. */
+#ifdef __AVX512F__
+#define NARROW __attribute__((target("no-avx512f")))
+#else
+#define NARROW
 #endif
 
 #define INLINE __attribute__((always_inline)) static inline
@@ -34,10 +39,11 @@ typedef void (*Work)(void *);
 void regard_share(Work work, void *jobs, size_t size, int count);
 
 /* The additive scores of one item, the way back, and e^2x of rows: see additive.c. */
-Kernel regard_forward_kernel(int level);
-Kernel regard_backward_kernel(int level);
-float regard_exponentials(const float *x, float *to, long rows, long size, long width, int threads,
-                          int level);
+void regard_additive_forth(const Part *part);
+void regard_additive_back(const Part *part);
+long regard_next_rows(long left, long most);
+float regard_row_exponentials(const float *x, float *to, long rows, long size, long width);
+float regard_exponentials(const float *x, float *to, long rows, long size, long width, int threads);
 
 /* Exponentials are written in runs of sixteen. */
 INLINE long regard_padded(long count) { return (count + 15) / 16 * 16; }
@@ -65,6 +71,6 @@ INLINE float regard_exponential(float x) {
 }
 
 /* Scores to weights, in place, with room for regard_padded(count): see step.c. */
-void regard_softmax(float *scores, long count, float scale, int level);
+void regard_softmax(float *scores, long count, float scale);
 
 #endif

@@ -28,7 +28,7 @@ typedef struct {
         float paired, alone;
     } below; /* of which |a| + |b| one reciprocal may serve two elements, or one */
     long from, to;
-    int how, level, result;
+    int how, result;
     float *df, *dv; /* its own, or NULL */
 } Job;
 
@@ -46,10 +46,10 @@ static int make(const Job *job, Made *made, Part *part, long memory) {
         made->f = made->e + most * width;
     }
     if (made->of != memory) {
-        made->reach = regard_exponentials(part->f, made->f, part->keys, width, width, 1, job->level);
+        made->reach = regard_exponentials(part->f, made->f, part->keys, width, width, 1);
         made->of = memory;
     }
-    const float far = regard_exponentials(part->e, made->e, part->rows, width, width, 1, job->level);
+    const float far = regard_exponentials(part->e, made->e, part->rows, width, width, 1);
     if (!(far + made->reach < job->below.alone)) return OUT_OF_RANGE; /* or NaN */
     part->paired = far + made->reach < job->below.paired;
     part->e = made->e, part->f = made->f;
@@ -132,12 +132,11 @@ static int share(Job *jobs, int count) {
 
 int regard_additive_scores(const float *e, const float *f, const float *v, const long *which,
                            float *scores, long items, long rows, long keys, long width,
-                           long stride, float paired, float alone, int how, int threads,
-                           int level) {
+                           long stride, float paired, float alone, int how, int threads) {
     Job jobs[MOST_THREADS];
     Part whole = {.e = e, .f = f, .v = v, .which = which, .scores = scores, .rows = rows,
                   .keys = keys, .width = width, .stride = stride};
-    Job like = {regard_forward_kernel(level), whole, {paired, alone}, .how = how, .level = level};
+    Job like = {regard_additive_forth, whole, {paired, alone}, .how = how};
     if (items * rows == 0 || keys == 0) return DONE;
     return share(jobs, divide(jobs, like, items * rows, threads));
 }
@@ -147,11 +146,11 @@ int regard_additive_scores(const float *e, const float *f, const float *v, const
 int regard_additive_backward(const float *e, const float *f, const float *v, const long *which,
                              const float *g, float *de, float *df, float *dv, long items,
                              long rows, long keys, long width, long stride, float paired,
-                             float alone, int how, int fresh, int threads, int level) {
+                             float alone, int how, int fresh, int threads) {
     Job jobs[MOST_THREADS];
     Part whole = {.e = e, .f = f, .v = v, .which = which, .g = g, .de = de, .df = df, .dv = dv,
                   .rows = rows, .keys = keys, .width = width, .stride = stride, .fresh = fresh};
-    Job like = {regard_backward_kernel(level), whole, {paired, alone}, .how = how, .level = level};
+    Job like = {regard_additive_back, whole, {paired, alone}, .how = how};
     if (items * rows == 0 || keys == 0) return DONE;
     int count = divide(jobs, like, items * rows, threads), result = DONE;
     for (int t = 1; t < count; t++)

@@ -1,22 +1,10 @@
-/* Work that goes row by row, compiled for each kind of processor and shared by threads.
+/* Work that goes row by row, shared by threads.
  *
- * Include it after a `Job`, with `from`, `to` and `level` among its fields, and `rows`, which does
- * the rows of one. Where NUMBERED is defined, `number` says which of the threads does them.
+ * Include it after a `Job`, with `from` and `to` among its fields, and `rows`, which does the rows of
+ * one. Where NUMBERED is defined, `number` says which of the threads does them.
  */
 
-static void rows_any(const Job *job) { rows(job); }
-#ifdef X86
-AVX2 void rows_avx2(const Job *job) { rows(job); }
-AVX512 void rows_avx512(const Job *job) { rows(job); }
-static void (*const all_rows[])(const Job *) = {rows_any, rows_avx2, rows_avx512};
-#else
-static void (*const all_rows[])(const Job *) = {rows_any, rows_any, rows_any};
-#endif
-
-static void work(void *given) {
-    const Job *job = given;
-    all_rows[job->level](job);
-}
+static void work(void *given) { rows(given); }
 
 static void by_rows(Job whole, long total, int threads) {
     Job jobs[MOST_THREADS];

@@ -2,7 +2,7 @@
  * the three terms of |q|^2 + |k|^2 - 2 q.k would cancel.
  *
  * Shapes, row-major: q (items, rows, size), k (memories, keys, size), to (items, rows, keys); item n
- * is compared with memory which[n]. Sixteen keys are taken at a time, turned so that they lie side
+ * is compared with memory which[n]. A side of keys is taken at a time, turned so that they lie side
  * by side, dimension by dimension: each has a lane of its own, and nothing is summed across.
  */
 
@@ -19,7 +19,7 @@ typedef struct {
     const long *which;
     float *to;
     long from, until, rows, keys, size; /* from and until count rows over all items */
-    int level, failed;
+    int failed;
 } Job;
 
 static void turn(const float *k, long keys, long size, Side *to) {
@@ -68,15 +68,6 @@ INLINE void all_rows(const Job *job, Side *turned) {
     }
 }
 
-static void rows_any(const Job *job, Side *turned) { all_rows(job, turned); }
-#ifdef X86
-AVX2 void rows_avx2(const Job *job, Side *turned) { all_rows(job, turned); }
-AVX512 void rows_avx512(const Job *job, Side *turned) { all_rows(job, turned); }
-static void (*const levels[])(const Job *, Side *) = {rows_any, rows_avx2, rows_avx512};
-#else
-static void (*const levels[])(const Job *, Side *) = {rows_any, rows_any, rows_any};
-#endif
-
 static void work(void *given) {
     Job *job = given;
     const long blocks = (job->keys + SIDE - 1) / SIDE;
@@ -84,13 +75,13 @@ static void work(void *given) {
     job->failed = !turned;
     if (!turned) return;
     memset(turned, 0, blocks * job->size * sizeof(Side));
-    levels[job->level](job, turned);
+    all_rows(job, turned);
     free(turned);
 }
 
 /* Returns 1 if there was no memory. */
 int regard_distances(const float *q, const float *k, const long *which, float *to, long items,
-                     long rows, long keys, long size, int threads, int level) {
+                     long rows, long keys, long size, int threads) {
     Job jobs[MOST_THREADS];
     const long total = items * rows;
     int failed = 0;
@@ -98,7 +89,7 @@ int regard_distances(const float *q, const float *k, const long *which, float *t
     if (threads > total) threads = total > 0 ? (int)total : 1;
     for (int t = 0; t < threads; t++)
         jobs[t] = (Job){q, k, which, to, total * t / threads, total * (t + 1) / threads, rows, keys,
-                        size, level, 0};
+                        size, 0};
     regard_share(work, jobs, sizeof(Job), threads);
     for (int t = 0; t < threads; t++) failed |= jobs[t].failed;
     return failed;

@@ -9,7 +9,7 @@
  *
  * Each item has rows of queries, and keys and values of its own or shared with others: all is found
  * by strides, and sharing is a stride of 0. A row sees a span of the keys. Keys are turned once an
- * item, so that sixteen lie side by side, dimension by dimension: each has a lane of its own, and
+ * item, so that a side of them lies together, dimension by dimension: each has a lane of its own, and
  * nothing is summed across. Whatever a tile touches is padded to whole ones.
  */
 
@@ -35,7 +35,7 @@ typedef struct {
     const long *first, *end;       /* of each row's span; NULL if all see all */
     float *context;
     float *most, *share; /* the highest score of each row and 1 / the sum, or, if not NULL, */
-    float *weights;      /* all weights, in rows padded to whole sides */
+    float *weights;      /* all weights, in rows padded to runs of sixteen */
     float *to_q, *to_k, *to_v; /* NULL if not wanted */
     Strides of_q, of_k, of_v, of_sent, of_span, of_context, of_to_q, of_to_k, of_to_v;
     long slab_k, slab_v; /* where items share, threads have sums of their own, so far apart; else 0 */
@@ -107,19 +107,22 @@ INLINE void turn(const Room *room, Rows keys, long count, long size, Side *to) {
 
 INLINE void compare(const Room *room, Rows rows, long count, const Side *turned, long size, Span span,
                     float *to) {
-    for (long j = span.first; j < span.end; j += TILE)
+    for (long j = span.first, sides; j < span.end; j += sides * SIDE) {
+        sides = next_sides(span.end - j);
         for (long i = 0; i < count; i += ROWS) {
             const float *each[ROWS]; /* a row too many is the last one again */
             for (int r = 0; r < ROWS; r++) each[r] = rows.at + least(i + r, count - 1) * rows.row;
-            room->tiles->compare[span.end - j > SIDE](each, turned + j / SIDE * size, size,
-                                                      to + i * room->stride + j, room->stride);
+            room->tiles->compare[sides - 1](each, turned + j / SIDE * size, size,
+                                            to + i * room->stride + j, room->stride);
             ask_ahead(room->ahead);
         }
+    }
 }
 
 INLINE void add_across(const Room *room, Terms terms, long wide, Sums to, int fresh) {
-    for (long n = 0; n < wide; n += TILE) {
-        room->tiles->add[wide - n > SIDE](&terms, n, to.at + n, to.row, fresh);
+    for (long n = 0, sides; n < wide; n += sides * SIDE) {
+        sides = next_sides(wide - n);
+        room->tiles->add[sides - 1](&terms, n, to.at + n, to.row, fresh);
         ask_ahead(room->ahead);
     }
 }
@@ -192,7 +195,7 @@ INLINE void forth(const Dots *d, const Item *item, const Room *room) {
         shares[i] = weigh(scores, own, d->factor, &most);
         if (d->first) hide(scores, own, all);
         if (d->share) d->most[at + i] = most, d->share[at + i] = shares[i];
-        if (d->weights) keep(scores, shares[i], all, d->weights + (at + i) * up(d->keys, SIDE));
+        if (d->weights) keep(scores, shares[i], all, d->weights + (at + i) * regard_padded(d->keys));
     }
     read_rows(room, room->weights, item->count, item->v, (Span){all.first, least(all.end, d->keys)},
               d->wide, shares,
@@ -210,7 +213,7 @@ INLINE void back(const Dots *d, const Item *item, const Room *room) {
         float *weights = room->weights + i * stride, *sent = room->sent + i * stride;
         const Span own = span_of(d, item, i);
         if (d->weights)
-            keep(d->weights + (at + i) * up(d->keys, SIDE), 1.0f, all, weights);
+            keep(d->weights + (at + i) * regard_padded(d->keys), 1.0f, all, weights);
         else
             weigh_again(weights, own, d->factor, d->most[at + i], d->share[at + i]);
         to_scores(weights, sent, own, d->factor);
@@ -266,7 +269,7 @@ INLINE Item opened(const Dots *d, const Room *room, long number, const float *be
 typedef struct {
     const Dots *dots;
     long from, until; /* rows, counted over all items; on the way back items */
-    int number, level, failed;
+    int number, failed;
 } Job;
 
 INLINE void go_forth(const Job *job, const Room *room) {
@@ -338,22 +341,13 @@ INLINE void go(const Job *job, const Room *room) {
         go_forth(job, room);
 }
 
-static void go_any(const Job *job, const Room *room) { go(job, room); }
-#ifdef X86
-AVX2 void go_avx2(const Job *job, const Room *room) { go(job, room); }
-AVX512 void go_avx512(const Job *job, const Room *room) { go(job, room); }
-static void (*const levels[])(const Job *, const Room *) = {go_any, go_avx2, go_avx512};
-#else
-static void (*const levels[])(const Job *, const Room *) = {go_any};
-#endif
-
 static void work(void *given) {
     Job *job = given;
     const Dots *d = job->dots;
     const long keys = up(d->keys, SIDE), size = up(d->size, SIDE), wide = up(d->wide, SIDE);
     const long widest = size > wide ? size : wide, stride = keys + SIDE, back = d->sent != NULL;
     Ahead ahead = {0};
-    Room room = {.stride = stride, .tiles = regard_tiles(job->level), .ahead = &ahead};
+    Room room = {.stride = stride, .tiles = regard_tiles(), .ahead = &ahead};
     const struct {
         float **part;
         long needed;
@@ -371,19 +365,19 @@ static void work(void *given) {
     if (!start) return;
     for (size_t n = 0; n < sizeof parts / sizeof *parts; n++)
         *parts[n].part = at, at += up(parts[n].needed, SIDE);
-    levels[job->level](job, &room);
+    go(job, &room);
     free(start);
 }
 
 /* Returns 1 if there was no memory. */
-int regard_dots(const Dots *dots, int threads, int level) {
+int regard_dots(const Dots *dots, int threads) {
     Job jobs[MOST_THREADS];
     const long items = dots->outer * dots->inner, total = dots->sent ? items : items * dots->rows;
     int failed = 0;
     if (threads > MOST_THREADS) threads = MOST_THREADS;
     if (threads > total) threads = total > 0 ? (int)total : 1;
     for (int t = 0; t < threads; t++)
-        jobs[t] = (Job){dots, total * t / threads, total * (t + 1) / threads, t, level, 0};
+        jobs[t] = (Job){dots, total * t / threads, total * (t + 1) / threads, t, 0};
     regard_share(work, jobs, sizeof(Job), threads);
     for (int t = 0; t < threads; t++) failed |= jobs[t].failed;
     return failed;

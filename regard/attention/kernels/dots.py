@@ -19,8 +19,8 @@ from regard.attention.kernels.request import Request, View
 from regard.attention.kernels.rule import Soft
 from regard.attention.looking import in_transform
 
-WIDEST, LONGEST = 256, 512
-"""Vectors and keys up to so many stay in the cache, a block of rows at a time."""
+WIDEST, LONGEST = 256, (0, 192, 512)
+"""Up to so long vectors and so many keys, by the level of processor, this is the quickest."""
 
 FEW = 64
 """Weights of so many keys are kept for the way back, or of as many as a value has numbers: they
@@ -73,10 +73,8 @@ class Dots:
 
 def quicker(keys: Tensor, values: Tensor, items: int, *, learns: bool) -> bool:
     """Would so many items read these more quickly here than by what torch has?"""
-    if native.level() < len(native.LEVELS) - 1:
-        return False
     (count, size), wide = keys.shape[-2:], values.shape[-1]
-    if count > LONGEST or size > WIDEST or wide > WIDEST:
+    if count > LONGEST[native.level()] or size > WIDEST or wide > WIDEST:
         return False
     # The way back gives each thread whole items.
     return not learns or items >= torch.get_num_threads()

@@ -14,10 +14,9 @@ typedef struct {
     float *y, scale;
     long from, to;
     uint32_t seed, keep; /* kept if the hash is below */
-    int level;
 } Job;
 
-INLINE void drop(const Job *job) {
+NARROW static void drop(const Job *job) { /* wider vectors multiply whole numbers no faster */
     const float *restrict x = job->x + job->from;
     float *restrict y = job->y + job->from;
     const uint32_t count = (uint32_t)(job->to - job->from), keep = job->keep;
@@ -35,28 +34,13 @@ INLINE void drop(const Job *job) {
     }
 }
 
-static void drop_any(const Job *job) { drop(job); }
-#ifdef X86
-AVX2 void drop_avx2(const Job *job) { drop(job); }
-#endif
-
-static void work(void *given) {
-    const Job *job = given;
-#ifdef X86
-    if (job->level >= 1) { /* wider vectors multiply whole numbers no faster */
-        drop_avx2(job);
-        return;
-    }
-#endif
-    drop_any(job);
-}
+static void work(void *given) { drop(given); }
 
 void regard_dropped(const float *x, float *y, long count, uint32_t seed, uint32_t keep, float scale,
-                    int threads, int level) {
+                    int threads) {
     Job jobs[MOST_THREADS];
     if (threads > MOST_THREADS) threads = MOST_THREADS;
     for (int t = 0; t < threads; t++)
-        jobs[t] = (Job){x, y, scale, count * t / threads, count * (t + 1) / threads, seed, keep,
-                        level};
+        jobs[t] = (Job){x, y, scale, count * t / threads, count * (t + 1) / threads, seed, keep};
     regard_share(work, jobs, sizeof(Job), threads);
 }

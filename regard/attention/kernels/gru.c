@@ -73,7 +73,6 @@ INLINE void back(const Gru *g, long row) {
 typedef struct {
     const Gru *gru;
     long from, to;
-    int level;
 } Job;
 
 INLINE void rows(const Job *job) {
@@ -86,6 +85,6 @@ INLINE void rows(const Job *job) {
 
 #include "by_rows.h"
 
-void regard_gru(const Gru *gru, int threads, int level) {
-    by_rows((Job){.gru = gru, .level = level}, gru->rows, threads);
+void regard_gru(const Gru *gru, int threads) {
+    by_rows((Job){.gru = gru}, gru->rows, threads);
 }

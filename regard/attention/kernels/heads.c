@@ -32,9 +32,9 @@ typedef struct {
 /* Where each of an item's pairs lies. */
 typedef const float *const *Pairs;
 
-/* ---- the loops, for each level of processor ------------------------------------------------ */
+/* ---- the loops ----------------------------------------------------------------------------- */
 
-enum { SIDES = 4 };
+enum { SIDES = 64 / SIDE }; /* of which a head may have so many */
 
 /* A head's products with R keys at once; its query stays in registers. */
 INLINE void products(const Side *q, Pairs at, long first, const int R, float *to, const long sides) {
@@ -125,32 +125,6 @@ INLINE void softmaxes(const Heads *h, long count, float *scores) {
         default: CALL(h, __VA_ARGS__, h->size);                                                    \
     }
 
-typedef void (*Compare)(const Heads *, const float *, Pairs, long, float *);
-typedef void (*Sum)(const Heads *, Pairs, long, const float *, float *);
-typedef void (*Soften)(const Heads *, long, float *);
-
-#define LOOPS(KIND, NAME)                                                                          \
-    KIND void compared_##NAME(const Heads *h, const float *q, Pairs at, long n, float *to) {       \
-        SIZED(compared, q, at, n, to)                                                              \
-    }                                                                                              \
-    KIND void summed_##NAME(const Heads *h, Pairs at, long n, const float *w, float *to) {         \
-        SIZED(summed, at, n, w, to)                                                                \
-    }                                                                                              \
-    KIND void softmaxes_##NAME(const Heads *h, long n, float *to) { softmaxes(h, n, to); }
-
-LOOPS(static, any)
-#ifdef X86
-LOOPS(AVX2, avx2)
-LOOPS(AVX512, avx512)
-static const Compare all_compare[] = {compared_any, compared_avx2, compared_avx512};
-static const Sum all_sum[] = {summed_any, summed_avx2, summed_avx512};
-static const Soften all_soften[] = {softmaxes_any, softmaxes_avx2, softmaxes_avx512};
-#else
-static const Compare all_compare[] = {compared_any, compared_any, compared_any};
-static const Sum all_sum[] = {summed_any, summed_any, summed_any};
-static const Soften all_soften[] = {softmaxes_any, softmaxes_any, softmaxes_any};
-#endif
-
 /* ---- one item, and threads ----------------------------------------------------------------- */
 
 static void found(const Heads *h, long item, long count, const float **at) {
@@ -162,24 +136,24 @@ static void found(const Heads *h, long item, long count, const float **at) {
         for (long j = 0; j < count; j++) at[j] = h->pairs + (item / h->share * h->count + j) * wide;
 }
 
-static void one(const Heads *h, long item, float *scores, const float **at, int level) {
+static void one(const Heads *h, long item, float *scores, const float **at) {
     const long wide = h->heads * h->size, apart = regard_padded(h->count);
     const long count = h->lengths ? h->lengths[item / h->share] : h->count;
     found(h, item, count, at);
-    all_compare[level](h, h->q + item * h->stride, at, count, scores);
-    all_soften[level](h, count, scores);
+    SIZED(compared, h->q + item * h->stride, at, count, scores)
+    softmaxes(h, count, scores);
     for (long n = 0; h->weights && n < h->heads; n++) {
         float *to = h->weights + (item * h->heads + n) * h->count;
         memcpy(to, scores + n * apart, count * sizeof(float));
         memset(to + count, 0, (h->count - count) * sizeof(float));
     }
-    all_sum[level](h, at, count, scores, h->context + item * wide);
+    SIZED(summed, at, count, scores, h->context + item * wide)
 }
 
 typedef struct {
     const Heads *heads;
     long from, to;
-    int level, failed;
+    int failed;
 } Job;
 
 static void work(void *given) {
@@ -189,20 +163,19 @@ static void work(void *given) {
     const float **at = malloc(count * sizeof(float *));
     job->failed = !scores || !at;
     for (long item = job->from; !job->failed && item < job->to; item++)
-        one(job->heads, item, scores, at, job->level);
+        one(job->heads, item, scores, at);
     free(scores);
     free(at);
 }
 
 /* Returns 1 if there was no memory. */
-int regard_heads(const Heads *heads, int threads, int level) {
+int regard_heads(const Heads *heads, int threads) {
     Job jobs[MOST_THREADS];
     int failed = 0;
     if (threads > MOST_THREADS) threads = MOST_THREADS;
     if (threads > heads->items) threads = (int)heads->items;
     for (int t = 0; t < threads; t++)
-        jobs[t] = (Job){heads, heads->items * t / threads, heads->items * (t + 1) / threads, level,
-                        0};
+        jobs[t] = (Job){heads, heads->items * t / threads, heads->items * (t + 1) / threads, 0};
     regard_share(work, jobs, sizeof(Job), threads);
     for (int t = 0; t < threads; t++) failed |= jobs[t].failed;
     return failed;

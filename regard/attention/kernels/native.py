@@ -12,6 +12,7 @@ from regard.attention.errors import KernelError
 from regard.attention.kernels.signatures import FLAG, POINTER, REAL, WHOLE, declared
 
 LEVELS = ("plain C", "AVX2", "AVX-512")
+SUFFIXES = ("any", "avx2", "avx512")
 WORK = 1 << 18
 """How many elements are worth a thread of their own."""
 
@@ -21,20 +22,25 @@ PRODUCTS, SUMS, SPREAD = range(3)
 DOT, GAUSS, INVERSE = range(3)
 
 
-@cache
 def library() -> ctypes.CDLL | None:
-    """The compiled kernels; None if they were not built."""
-    for path in sorted(Path(__file__).parent.glob("_native.*")):
-        if path.suffix in (".so", ".dylib", ".pyd"):
-            return declared(ctypes.CDLL(str(path)))
-    return None
+    """The kernels compiled for this processor; None if they were not built."""
+    return _compiled(level())
 
 
 @cache
 def level() -> int:
-    """What this processor has of `LEVELS`."""
-    found = library()
-    return 0 if found is None else int(found.regard_level())
+    """What this processor has of `LEVELS`, and was compiled."""
+    least = _compiled(0)
+    most = 0 if least is None else int(least.regard_level())
+    return max(level for level in range(most + 1) if level == 0 or _compiled(level))
+
+
+@cache
+def _compiled(level: int) -> ctypes.CDLL | None:
+    for path in sorted(Path(__file__).parent.glob(f"_native_{SUFFIXES[level]}.*")):
+        if path.suffix in (".so", ".dylib", ".pyd"):
+            return declared(ctypes.CDLL(str(path)))
+    return None
 
 
 def exponentials(vectors: Tensor, width: int) -> tuple[Tensor, float]:
@@ -45,7 +51,7 @@ def exponentials(vectors: Tensor, width: int) -> tuple[Tensor, float]:
     rows = vectors.numel() // max(1, size)
     running = threads(vectors.numel())
     largest = built().regard_exponentials(
-        vectors.data_ptr(), found.data_ptr(), rows, size, width, running, level()
+        vectors.data_ptr(), found.data_ptr(), rows, size, width, running
     )
     return found, float(largest)
 
@@ -71,7 +77,7 @@ def additive_scores(
     result = built().regard_additive_scores(
         queries.data_ptr(), keys.data_ptr(), v.data_ptr(), which.data_ptr(), scores.data_ptr(),
         items, rows, keys.shape[-2], width, queries.stride(0), how.paired, how.alone,
-        how.given, threads(scores.numel() * width), level(),
+        how.given, threads(scores.numel() * width)
     )  # fmt: skip
     return _in_range(queries, result)
 
@@ -90,7 +96,7 @@ def additive_backward(
         queries.data_ptr(), keys.data_ptr(), v.data_ptr(), which.data_ptr(), sent.data_ptr(),
         *(each.data_ptr() for each in sums),
         items, rows, keys.shape[-2], width, queries.stride(0), how.paired, how.alone,
-        how.given, int(fresh), threads(sent.numel() * width), level(),
+        how.given, int(fresh), threads(sent.numel() * width)
     )  # fmt: skip
     return _in_range(queries, result)
 
@@ -112,7 +118,7 @@ def squared_distances(queries: Tensor, keys: Tensor, which: Tensor) -> Tensor:
     found = queries.new_empty(items, rows, count)
     if built().regard_distances(
         queries.data_ptr(), keys.data_ptr(), which.data_ptr(), found.data_ptr(),
-        items, rows, count, size, threads(found.numel() * size), level(),
+        items, rows, count, size, threads(found.numel() * size)
     ):  # fmt: skip
         raise KernelError(f"there was no memory to compare {count} keys with. Free some.")
     return found
@@ -156,7 +162,7 @@ def whole(
         items, rows, count, size, wide, how.factor, how.floor, how.kind,
     )  # fmt: skip
     running = threads(items * rows * count * (size + wide))
-    if built().regard_whole(ctypes.addressof(told), running, level()):
+    if built().regard_whole(ctypes.addressof(told), running):
         raise KernelError(f"there was no memory to read {count} keys with. Free some.")
     return context
 
@@ -167,7 +173,7 @@ def unit(vectors: Tensor, least: float) -> Tensor:
     found, size = torch.empty_like(vectors), vectors.shape[-1]
     built().regard_unit(
         vectors.data_ptr(), found.data_ptr(), least, vectors.numel() // max(1, size), size,
-        threads(vectors.numel()), level(),
+        threads(vectors.numel())
     )  # fmt: skip
     return found
 
@@ -177,7 +183,7 @@ def turned(matrix: Tensor) -> Tensor:
     rows, columns = matrix.shape
     found = matrix.new_empty(columns, rows)
     built().regard_turned(
-        matrix.data_ptr(), found.data_ptr(), rows, columns, threads(matrix.numel()), level()
+        matrix.data_ptr(), found.data_ptr(), rows, columns, threads(matrix.numel())
     )
     return found
 
@@ -208,7 +214,7 @@ def _own(what: int, left: Tensor, right: Tensor, places: Tensor, found: Tensor) 
     (count, width), size = places.shape, right.shape[-1]
     built().regard_own(
         what, left.data_ptr(), right.data_ptr(), places.data_ptr(), found.data_ptr(),
-        count, width, size, threads(places.numel() * size), level(),
+        count, width, size, threads(places.numel() * size)
     )  # fmt: skip
 
 
@@ -220,7 +226,7 @@ def dropped(inputs: Tensor, rate: float, seed: int) -> Tensor:
     count = inputs.numel()
     built().regard_dropped(
         inputs.data_ptr(), outputs.data_ptr(), count, seed, keep, 1 / (1 - rate),
-        threads(count), level(),
+        threads(count)
     )  # fmt: skip
     return outputs
 
@@ -230,7 +236,7 @@ def log_softmax(scores: Tensor, bias: Tensor | None) -> None:
     rows, count = scores.shape
     built().regard_tokens(
         scores.data_ptr(), None if bias is None else bias.data_ptr(), None, 0.0, 1.0,
-        None, None, None, count, rows, threads(scores.numel()), level(),
+        None, None, None, count, rows, threads(scores.numel())
     )  # fmt: skip
 
 
@@ -247,7 +253,7 @@ def told(
     sums = scores.new_zeros(running, count)
     built().regard_tokens(
         scores.data_ptr(), bias.data_ptr(), targets.data_ptr(), smoothing, factor,
-        chosen.data_ptr(), losses.data_ptr(), sums.data_ptr(), count, rows, running, level(),
+        chosen.data_ptr(), losses.data_ptr(), sums.data_ptr(), count, rows, running
     )  # fmt: skip
     return losses, chosen, sums.sum(0)
 
@@ -257,9 +263,7 @@ def best(scores: Tensor) -> Tensor:
     *batch, count = scores.shape
     found = torch.empty(*batch, dtype=torch.int64)
     rows = found.numel()
-    built().regard_best(
-        scores.data_ptr(), found.data_ptr(), count, rows, threads(scores.numel()), level()
-    )
+    built().regard_best(scores.data_ptr(), found.data_ptr(), count, rows, threads(scores.numel()))
     return found
 
 
@@ -270,7 +274,7 @@ def residual(seen: Tensor, found: Tensor | None, bias: Tensor | None, norm: nn.L
     built().regard_residual(
         seen.data_ptr(), *(None if each is None else each.data_ptr() for each in (found, bias)),
         norm.weight.data_ptr(), norm.bias.data_ptr(), norm.eps, normal.data_ptr(), rows, size,
-        threads(seen.numel()), level(),
+        threads(seen.numel())
     )  # fmt: skip
     return normal
 
@@ -298,7 +302,7 @@ def gru(
     fresh = torch.empty_like(hidden)
     given = (inputs, gates, hidden, both, fresh, after)
     told = _Gru(*(each.data_ptr() for each in given), rows=hidden.numel() // size, size=size)
-    built().regard_gru(ctypes.addressof(told), threads(inputs.numel()), level())
+    built().regard_gru(ctypes.addressof(told), threads(inputs.numel()))
     return after, both, fresh
 
 
@@ -317,7 +321,7 @@ def gru_back(
         sent.data_ptr(), to_inputs.data_ptr(), to_gates.data_ptr(), to_hidden.data_ptr(),
         hidden.numel() // size, size,
     )  # fmt: skip
-    built().regard_gru(ctypes.addressof(told), threads(gates.numel()), level())
+    built().regard_gru(ctypes.addressof(told), threads(gates.numel()))
     return to_hidden
 
 
@@ -327,7 +331,7 @@ def rounded(rows: Tensor) -> tuple[Tensor, Tensor]:
     levels, scales = rows.new_empty(count, size, dtype=torch.int8), rows.new_empty(count)
     built().regard_rounded(
         rows.data_ptr(), levels.data_ptr(), scales.data_ptr(), count, size,
-        threads(rows.numel()), level(),
+        threads(rows.numel())
     )  # fmt: skip
     return levels, scales
 
@@ -341,7 +345,7 @@ def unrounded(products: Tensor, scales: Tensor, each: Tensor, bias: Tensor | Non
     built().regard_unrounded(
         products.data_ptr(), scales.data_ptr(), each.data_ptr(),
         None if bias is None else bias.data_ptr(), rows, count,
-        threads(products.numel()), level(),
+        threads(products.numel())
     )  # fmt: skip
     return products.view(torch.float32)
 

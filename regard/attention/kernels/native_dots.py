@@ -117,7 +117,7 @@ def _forth(dots: Dots, context: Tensor, kept: tuple[int, int, int]) -> None:
 
 
 def _go(told: bytes, threads: int, keys: int) -> None:
-    if native.built().regard_dots(told, threads, native.level()):
+    if native.built().regard_dots(told, threads):
         raise KernelError(f"there was no memory to read {keys} keys with. Free some.")
 
 

@@ -68,6 +68,6 @@ def _headed(told: _Heads, queries: Tensor) -> Tensor:
     told.q, told.stride, told.items = queries.data_ptr(), queries.stride(0), items
     told.context, told.scale = context.data_ptr(), told.size**-0.5
     running = native.threads(items * told.count * 2 * wide)
-    if native.built().regard_heads(ctypes.addressof(told), running, native.level()):
+    if native.built().regard_heads(ctypes.addressof(told), running):
         raise KernelError(f"there was no memory to read {told.count} keys with. Free some.")
     return context

@@ -30,7 +30,7 @@ def step(
     result = native.built().regard_step(
         ctypes.addressof(memory), queries.data_ptr(), None if v is None else v.data_ptr(), scale,
         weights.data_ptr(), context.data_ptr(),
-        native.threads(work), native.level(),
+        native.threads(work),
     )  # fmt: skip
     return _answered(memory, result)
 
@@ -44,7 +44,7 @@ def step_back(
         memory,
         native.built().regard_step_back(
             ctypes.addressof(memory), sent.data_ptr(), weights.data_ptr(), scale,
-            to_scores.data_ptr(), to_queries.data_ptr(), native.threads(work), native.level(),
+            to_scores.data_ptr(), to_queries.data_ptr(), native.threads(work),
         ),
     )  # fmt: skip
 
@@ -71,7 +71,7 @@ def additive_step_back(
         native.built().regard_additive_step_back(
             ctypes.addressof(memory), queries.data_ptr(), v.data_ptr(), sent.data_ptr(),
             weights.data_ptr(), scale, to_queries.data_ptr(), to_keys.data_ptr(), to_v.data_ptr(),
-            native.threads(work), native.level(),
+            native.threads(work),
         ),
     )  # fmt: skip
     return to_queries, to_v

@@ -5,6 +5,9 @@ from torch import Tensor
 
 from regard.attention.looking import may_look
 
+MANY = 1 << 16
+"""Of more terms than this torch's sums of floats lose digits, where it keeps few sums at a time."""
+
 
 def wide(tensor: Tensor) -> Tensor:
     """The tensor in float32 at least; softmax and sums are never taken in less."""
@@ -28,6 +31,9 @@ def matmul(left: Tensor, right: Tensor, scale: float = 1.0) -> Tensor:
     `torch.matmul` copies what it broadcasts: 8 beams over one source cost 8 sources. Here the
     shared axes become rows of `left`; the same fold serves the grouped keys of several heads.
     """
+    if left.shape[-1] > MANY:
+        parts = zip(left.split(MANY, -1), right.split(MANY, -2), strict=True)
+        return torch.stack([matmul(*part, scale) for part in parts]).sum(0)
     if left.shape[:-2] == right.shape[:-2]:
         return left @ right if scale == 1.0 else _scaled(left, right, scale)
     left = left if scale == 1.0 else left * scale
@@ -55,14 +61,25 @@ def _scaled(left: Tensor, right: Tensor, scale: float) -> Tensor:
 def softmax(scores: Tensor, allowed: Tensor | None) -> Tensor:
     """Softmax over the keys that may be read; exact zeros elsewhere, and where none may be."""
     if allowed is None:
-        return scores.softmax(-1)
+        return _whole(scores.softmax(-1))
     hidden = ~allowed
     if may_look(hidden) and not hidden.all(-1).any():
-        return scores.masked_fill(hidden, -torch.inf).softmax(-1)
+        return _whole(scores.masked_fill(hidden, -torch.inf).softmax(-1))
     # A row of nothing but −inf is NaN. Softmax cannot tell "far below" from "forbidden", so
     # forbidden keys are zeroed after it.
     low = torch.finfo(scores.dtype).min
-    return scores.masked_fill(hidden, low).softmax(-1).masked_fill(hidden, 0.0)
+    return _whole(scores.masked_fill(hidden, low).softmax(-1)).masked_fill(hidden, 0.0)
+
+
+def _whole(weights: Tensor) -> Tensor:
+    """Weights that sum to 1, though they are many.
+
+    torch's softmax sums a row in as many floats as a register has, each of which goes over all of
+    it: over a million keys of like scores it loses all but four digits. Its `sum` adds sums.
+    """
+    if weights.shape[-1] <= MANY:
+        return weights
+    return weights / weights.sum(-1, keepdim=True)
 
 
 def log_softmax(scores: Tensor, allowed: Tensor | None) -> Tensor:

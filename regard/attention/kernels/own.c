@@ -20,7 +20,6 @@ typedef struct {
     const long *places;
     float *to;
     long from, until, count, width, size;
-    int level;
 } Job;
 
 /* R of a query's products at once. */
@@ -85,39 +84,23 @@ INLINE void spread(const Job *job) {
     }
 }
 
-#define LOOPS(KIND, NAME)                                          \
-    KIND void products_##NAME(const Job *job) { products(job); }   \
-    KIND void sums_##NAME(const Job *job) { sums(job); }           \
-    KIND void spread_##NAME(const Job *job) { spread(job); }
-
 enum { PRODUCTS, SUMS, SPREAD };
 
-typedef void (*Loop)(const Job *);
-
-LOOPS(static, any)
-#ifdef X86
-LOOPS(AVX2, avx2)
-LOOPS(AVX512, avx512)
-static const Loop loops[][3] = {{products_any, sums_any, spread_any},
-                                {products_avx2, sums_avx2, spread_avx2},
-                                {products_avx512, sums_avx512, spread_avx512}};
-#else
-static const Loop loops[][3] = {{products_any, sums_any, spread_any}};
-#endif
-
 typedef struct {
-    Loop loop;
+    int what;
     Job job;
 } Given;
 
 static void work(void *given) {
     const Given *one = given;
-    one->loop(&one->job);
+    if (one->what == PRODUCTS) products(&one->job);
+    if (one->what == SUMS) sums(&one->job);
+    if (one->what == SPREAD) spread(&one->job);
 }
 
 /* A spread adds to what is there; the others set it. */
 void regard_own(int what, const float *left, const float *right, const long *places, float *to,
-                long count, long width, long size, int threads, int level) {
+                long count, long width, long size, int threads) {
     Given all[MOST_THREADS];
     /* Of columns a thread has whole sides, so that no two write to the same line of a cache. */
     const long unit = what == SPREAD ? SIDE : 1;
@@ -126,9 +109,8 @@ void regard_own(int what, const float *left, const float *right, const long *pla
     if (threads > units) threads = units > 0 ? (int)units : 1;
     for (int t = 0; t < threads; t++) {
         const long from = units * t / threads * unit, until = units * (t + 1) / threads * unit;
-        Job job = {left, right, places, to, from, until < end ? until : end, count, width, size,
-                   level};
-        all[t] = (Given){loops[level][what], job};
+        Job job = {left, right, places, to, from, until < end ? until : end, count, width, size};
+        all[t] = (Given){what, job};
     }
     regard_share(work, all, sizeof(Given), threads);
 }

@@ -13,7 +13,6 @@ typedef struct {
     const float *found, *bias, *weight, *shift;
     float *normal, least;
     long from, to, size;
-    int level;
 } Job;
 
 INLINE void added(const Job *job, float *restrict seen, const float *restrict found) {
@@ -52,7 +51,7 @@ INLINE void rows(const Job *job) {
 /* seen += found + bias, where there are any; then its norm, if somebody asks for it. */
 void regard_residual(float *seen, const float *found, const float *bias, const float *weight,
                      const float *shift, float least, float *normal, long total, long size,
-                     int threads, int level) {
-    by_rows((Job){seen, found, bias, weight, shift, normal, least, .size = size, .level = level},
+                     int threads) {
+    by_rows((Job){seen, found, bias, weight, shift, normal, least, .size = size},
             total, threads);
 }

@@ -18,7 +18,6 @@ typedef struct {
     float *scales;
     int32_t *products; /* on the way to floats, else NULL */
     long from, to, size;
-    int level;
 } Job;
 
 /* The greatest becomes LEVELS. What is not finite makes the scale NaN, and so all that comes of
@@ -72,14 +71,14 @@ INLINE void rows(const Job *job) {
 #include "by_rows.h"
 
 void regard_rounded(const float *x, int8_t *levels, float *scales, long total, long size,
-                    int threads, int level) {
-    by_rows((Job){.x = x, .levels = levels, .scales = scales, .size = size, .level = level}, total,
+                    int threads) {
+    by_rows((Job){.x = x, .levels = levels, .scales = scales, .size = size}, total,
            threads);
 }
 
 /* products * each * scales + bias. */
 void regard_unrounded(int32_t *products, float *scales, const float *each, const float *bias,
-                      long total, long count, int threads, int level) {
-    by_rows((Job){.products = products, .scales = scales, .each = each, .bias = bias, .size = count,
-                 .level = level}, total, threads);
+                      long total, long count, int threads) {
+    by_rows((Job){.products = products, .scales = scales, .each = each, .bias = bias, .size = count},
+            total, threads);
 }

@@ -22,7 +22,7 @@ INLINE void hide(float *weights, Span own, Span all) {
 INLINE Side scored(const float *scores, long j, Span own, float factor) {
     const Side found = factor * *(const Side *)(scores + j);
     if (j >= own.first && j + SIDE <= own.end) return found;
-    const Order at = (int)j + (Order){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    const Order at = (int)j + (Order){COUNTED};
     return pick((at >= (int)own.first) & (at < (int)own.end), found, (Side){0} - INFINITY);
 }
 

@@ -34,12 +34,11 @@ typedef struct {
     const float *read; /* on the way back: the weights that were found, else NULL */
     float scale, *weights, *context;
     int back; /* go from the last item to the first */
-    int level;
     const float *sent; /* on the way back of additive scores: the context's gradient, else NULL */
     float *to_q, *to_keys, *to_v;
 } Step;
 
-/* ---- the loops, for each level of processor ------------------------------------------------ */
+/* ---- the loops ----------------------------------------------------------------------------- */
 
 /* Rows are read once and in order, so what comes next can be asked for early: a row or two ahead,
  * which is beyond what the processor sees by itself. To ask beyond the end does no harm. */
@@ -91,33 +90,13 @@ INLINE void sums(const Memory *m, const float *values, const long *seen, long co
     }
 }
 
-typedef void (*Dots)(const Memory *, const float *, const float *, const long *, long, float *);
-typedef void (*Sums)(const Memory *, const float *, const long *, long, const float *, float *);
-
-#define LOOPS(KIND, NAME)                                                                         \
-    KIND void dots_##NAME(const Memory *m, const float *q, const float *k, const long *seen,        \
-                          long n, float *to) { dots(m, q, k, seen, n, to); }                      \
-    KIND void sums_##NAME(const Memory *m, const float *v, const long *seen, long n,                \
-                          const float *w, float *to) { sums(m, v, seen, n, w, to); }
-
-LOOPS(static, any)
-#ifdef X86
-LOOPS(AVX2, avx2)
-LOOPS(AVX512, avx512)
-static const Dots all_dots[] = {dots_any, dots_avx2, dots_avx512};
-static const Sums all_sums[] = {sums_any, sums_avx2, sums_avx512};
-#else
-static const Dots all_dots[] = {dots_any, dots_any, dots_any};
-static const Sums all_sums[] = {sums_any, sums_any, sums_any};
-#endif
-
 /* ---- one item ------------------------------------------------------------------------------ */
 
 /* Of which e^2x is 0 as a float. */
 #define FAINT -52.0f
 
 /* The sum is a double: a float would lose digits over many keys. */
-void regard_softmax(float *scores, long count, float scale, int level) {
+void regard_softmax(float *scores, long count, float scale) {
     float most = -INFINITY;
     double total = 0.0;
     for (long j = 0; j < count; j++) {
@@ -128,7 +107,7 @@ void regard_softmax(float *scores, long count, float scale, int level) {
         float half = 0.5f * (scores[j] - most);
         scores[j] = half < FAINT ? FAINT : half;
     }
-    regard_exponentials(scores, scores, 1, count, regard_padded(count), 1, level);
+    regard_exponentials(scores, scores, 1, count, regard_padded(count), 1);
     for (long j = 0; j < count; j++) total += scores[j];
     float share = (float)(1.0 / total);
     for (long j = 0; j < count; j++) scores[j] *= share;
@@ -140,7 +119,7 @@ static Part compared(const Step *s, long item, float *e, long until) {
     const Memory *m = s->memory;
     const float *q = s->q + item * m->size;
     long own = item / m->keys_share;
-    float farthest = regard_exponentials(q, e, 1, m->size, m->width, 1, s->level), longest = 0.0f;
+    float farthest = regard_exponentials(q, e, 1, m->size, m->width, 1), longest = 0.0f;
     for (long j = 0; j < until; j++)
         longest = fmaxf(longest, m->reach[own * m->count + j]);
     memcpy(e + m->width, s->v + item / m->v_share * m->size, m->size * sizeof(float));
@@ -173,21 +152,21 @@ static int one(const Step *s, long item, long *seen, float *scores, float *e) {
         Part part = compared(s, item, e, seen[count - 1] + 1);
         if (!part.keys) return 0;
         part.scores = scores;
-        regard_forward_kernel(s->level)(&part);
+        regard_additive_forth(&part);
         for (long j = 0; j < count; j++) scores[j] = scores[seen[j]];
     } else {
         const float *keys = m->keys + item / m->keys_share * m->count * m->width;
-        all_dots[s->level](m, s->q + item * m->size, keys, seen, count, scores);
+        dots(m, s->q + item * m->size, keys, seen, count, scores);
     }
     if (s->read)
         slopes(s->read + item * m->count, seen, scores, count, s->scale);
     else
-        regard_softmax(scores, count, s->scale, s->level);
+        regard_softmax(scores, count, s->scale);
     float *weights = s->weights + item * m->count;
     if (count < m->count) memset(weights, 0, m->count * sizeof(float));
     for (long j = 0; j < count; j++) weights[seen[j]] = scores[j];
     const float *values = m->values + item / m->values_share * m->count * m->wide;
-    all_sums[s->level](m, values, seen, count, scores, s->context + item * m->wide);
+    sums(m, values, seen, count, scores, s->context + item * m->wide);
     return 1;
 }
 
@@ -201,7 +180,7 @@ static int one_back(const Step *s, long item, long *seen, float *scores, float *
     memset(to_q, 0, m->size * sizeof(float));
     memset(to_v, 0, m->width * sizeof(float));
     if (!count) return 1;
-    all_dots[s->level](&turned, s->sent + item * m->wide, values, seen, count, scores);
+    dots(&turned, s->sent + item * m->wide, values, seen, count, scores);
     slopes(s->read + item * m->count, seen, scores, count, s->scale);
     for (long j = until, n = count; j-- > 0;) /* from the end, where none is overwritten */
         scores[j] = n && seen[n - 1] == j ? scores[--n] : 0.0f;
@@ -209,7 +188,7 @@ static int one_back(const Step *s, long item, long *seen, float *scores, float *
     if (!part.keys) return 0;
     part.g = scores, part.de = e + 2 * m->width, part.dv = to_v;
     part.df = s->to_keys + item * m->count * m->width;
-    regard_backward_kernel(s->level)(&part);
+    regard_additive_back(&part);
     memcpy(to_q, part.de, m->size * sizeof(float));
     return 1;
 }
@@ -257,10 +236,10 @@ static int answered(const Step *step, int threads) {
 /* v is NULL for dot products. Steps go to and fro over the items: what the last one ended with is
  * in the cache, where the next one begins. */
 int regard_step(Memory *memory, const float *q, const float *v, float scale, float *weights,
-                float *context, int threads, int level) {
+                float *context, int threads) {
     memory->back = !memory->back;
     Step step = {.memory = memory, .q = q, .v = v, .scale = scale, .weights = weights,
-                 .context = context, .back = memory->back, .level = level};
+                 .context = context, .back = memory->back};
     return answered(&step, threads);
 }
 
@@ -268,13 +247,13 @@ int regard_step(Memory *memory, const float *q, const float *v, float scale, flo
  * the same memory with keys and values exchanged: what reaches a weight is sent . value, and what
  * reaches the query is the sum of the keys, each as often as something reached its score. */
 int regard_step_back(const Memory *memory, const float *sent, const float *weights, float scale,
-                     float *to_scores, float *to_q, int threads, int level) {
+                     float *to_scores, float *to_q, int threads) {
     Memory turned = *memory;
     turned.keys = memory->values, turned.values = memory->keys;
     turned.size = turned.width = memory->wide, turned.wide = memory->width;
     turned.keys_share = memory->values_share, turned.values_share = memory->keys_share;
     Step step = {.memory = &turned, .q = sent, .read = weights, .scale = scale,
-                 .weights = to_scores, .context = to_q, .level = level};
+                 .weights = to_scores, .context = to_q};
     return answered(&step, threads);
 }
 
@@ -282,8 +261,8 @@ int regard_step_back(const Memory *memory, const float *sent, const float *weigh
  * added to to_keys (items, count, width), what is sent to v is set for each item. */
 int regard_additive_step_back(const Memory *memory, const float *q, const float *v, const float *sent,
                               const float *weights, float scale, float *to_q, float *to_keys,
-                              float *to_v, int threads, int level) {
+                              float *to_v, int threads) {
     Step step = {.memory = memory, .q = q, .v = v, .read = weights, .scale = scale, .sent = sent,
-                 .to_q = to_q, .to_keys = to_keys, .to_v = to_v, .level = level};
+                 .to_q = to_q, .to_keys = to_keys, .to_v = to_v};
     return answered(&step, threads);
 }

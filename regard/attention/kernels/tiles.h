@@ -5,7 +5,12 @@
 
 #include "sides.h"
 
-enum { ROWS = 8, SIDES = 2, TILE = SIDE * SIDES };
+#if SIDE == 16
+enum { ROWS = 8, SIDES = 2 };
+#else
+enum { ROWS = 4, SIDES = 3 };
+#endif
+enum { TILE = SIDE * SIDES };
 
 /* What a tile is summed from: of each t a vector x, by weights of ROWS i. */
 typedef struct {
@@ -14,7 +19,7 @@ typedef struct {
     const float *shares; /* what the sums are multiplied by at last, or NULL */
 } Terms;
 
-/* Each comes for one side, and for two. */
+/* Each comes for one side, two, and so on. */
 typedef struct {
     /* to[i] = rows[i] . k for ROWS rows, and keys that lie side by side, dimension by dimension */
     void (*compare[SIDES])(const float *const *rows, const Side *turned, long size, float *to, long row);
@@ -22,10 +27,16 @@ typedef struct {
     /* to[i] (+)= sum_t w[i, t] x[t] for ROWS i, from the at-th number of the vectors on */
     void (*add[SIDES])(const Terms *terms, long at, float *to, long row, int fresh);
 
-    /* sixteen rows of sixteen numbers to columns */
+    /* a square of as many rows as a side has numbers to columns */
     void (*turn)(const float *from, long row, Side *to);
 } Tiles;
 
-const Tiles *regard_tiles(int level);
+const Tiles *regard_tiles(void);
+
+/* How many sides to take next of so many numbers: not one, if that was all that is left at the end. */
+INLINE long next_sides(long left) {
+    const long sides = up(left, SIDE) / SIDE, tiles = up(sides, SIDES) / SIDES;
+    return (sides + tiles - 1) / tiles;
+}
 
 #endif

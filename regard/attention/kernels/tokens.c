@@ -16,7 +16,7 @@ typedef struct {
     float *sums; /* (threads, count), to be added to: each thread's sum of its rows' gradients */
     long *best;  /* of regard_best, else NULL */
     long from, to, count;
-    int level, number;
+    int number;
 } Job;
 
 enum { SOME = 1024 }; /* of which a sum is taken as a float; sums of these are doubles */
@@ -126,14 +126,12 @@ INLINE void rows(const Job *job) {
 /* With targets, the loss and each target's log-probability, gradients of the loss times the factor,
  * and what they add up to; without, the log-probabilities. */
 void regard_tokens(float *x, const float *bias, const long *targets, float smoothing, float factor,
-                   float *chosen, float *losses, float *sums, long count, long total, int threads,
-                   int level) {
-    by_rows((Job){x, bias, targets, smoothing, factor, chosen, losses, sums, .count = count,
-                  .level = level},
+                   float *chosen, float *losses, float *sums, long count, long total, int threads) {
+    by_rows((Job){x, bias, targets, smoothing, factor, chosen, losses, sums, .count = count},
             total, threads);
 }
 
 /* The place of the greatest in each row. */
-void regard_best(float *x, long *best, long count, long total, int threads, int level) {
-    by_rows((Job){.x = x, .best = best, .count = count, .level = level}, total, threads);
+void regard_best(float *x, long *best, long count, long total, int threads) {
+    by_rows((Job){.x = x, .best = best, .count = count}, total, threads);
 }

@@ -6,7 +6,6 @@ typedef struct {
     const float *matrix; /* (total, columns) */
     float *turned;       /* (columns, total) */
     long from, to, total, columns;
-    int level;
 } Job;
 
 /* So many rows of the result are written side by side as a line of memory has numbers. */
@@ -30,9 +29,7 @@ INLINE void rows(const Job *job) {
 
 #include "by_rows.h"
 
-void regard_turned(const float *matrix, float *turned, long rows, long columns, int threads,
-                   int level) {
-    by_rows((Job){.matrix = matrix, .turned = turned, .total = rows, .columns = columns,
-                  .level = level},
+void regard_turned(const float *matrix, float *turned, long rows, long columns, int threads) {
+    by_rows((Job){.matrix = matrix, .turned = turned, .total = rows, .columns = columns},
             up(rows, SIDE) / SIDE, threads);
 }

@@ -12,7 +12,6 @@ typedef struct {
     const float *x;
     float *found, least;
     long from, to, size;
-    int level;
 } Job;
 
 INLINE void rows(const Job *job) {
@@ -31,7 +30,6 @@ INLINE void rows(const Job *job) {
 #include "by_rows.h"
 
 /* What is NaN makes its whole row so. */
-void regard_unit(const float *x, float *found, float least, long total, long size, int threads,
-                 int level) {
-    by_rows((Job){x, found, least, .size = size, .level = level}, total, threads);
+void regard_unit(const float *x, float *found, float least, long total, long size, int threads) {
+    by_rows((Job){x, found, least, .size = size}, total, threads);
 }

@@ -9,8 +9,8 @@
  * terms of |q|^2 + |k|^2 - 2 q.k would cancel.
  *
  * Shapes, row-major: q (items, rows, size), k (.., keys, size), v (.., keys, wide), to (items, rows,
- * wide); item n reads keys of_keys[n] and values of_values[n]. Keys are turned once, so that sixteen
- * of them lie side by side, dimension by dimension: each has a lane of its own, and nothing is
+ * wide); item n reads keys of_keys[n] and values of_values[n]. Keys are turned once, so that a side
+ * of them lies together, dimension by dimension: each has a lane of its own, and nothing is
  * summed across. Everything is padded to whole tiles, so that there are no odd ends.
  */
 
@@ -22,7 +22,7 @@
 #include "additive.h"
 #include "softmax.h"
 
-enum { ROWS = 6, SIDES = 4, TILE = SIDE * SIDES, TALL = 48, LONG = 128 };
+enum { ROWS = 6, SIDES = SIDE == 16 ? 4 : 2, HALF = SIDES / 2, TILE = SIDE * SIDES, TALL = 48, LONG = 128 };
 enum { DOT, GAUSS, INVERSE };
 
 /* native.py has the same fields in the same order. */
@@ -50,31 +50,31 @@ typedef struct {
 INLINE void dots(const float *q, const Side *k, long size, Side *to, long sides) {
     Side sum[ROWS][SIDES] = {0};
     for (long d = 0; d < size; d++)
-        for (int c = 0; c < SIDES; c++)
-            for (int r = 0; r < ROWS; r++) sum[r][c] += q[d * ROWS + r] * k[c * size + d];
+        for (int r = 0; r < ROWS; r++)
+            for (int c = 0; c < SIDES; c++) sum[r][c] += q[d * ROWS + r] * k[c * size + d];
     for (int r = 0; r < ROWS; r++)
         for (int c = 0; c < SIDES; c++) to[r * sides + c] = sum[r][c];
 }
 
 /* Two sums a pair: one alone would lose twice the digits. */
 INLINE void distances(const float *q, const Side *k, long size, Side *to, long sides) {
-    Side even[ROWS][2] = {0}, odd[ROWS][2] = {0};
+    Side even[ROWS][HALF] = {0}, odd[ROWS][HALF] = {0};
     long d = 0;
     for (; d + 2 <= size; d += 2)
-        for (int c = 0; c < 2; c++)
+        for (int c = 0; c < HALF; c++)
             for (int r = 0; r < ROWS; r++) {
                 Side a = q[d * ROWS + r] - k[c * size + d];
                 Side b = q[(d + 1) * ROWS + r] - k[c * size + d + 1];
                 even[r][c] += a * a, odd[r][c] += b * b;
             }
     for (; d < size; d++)
-        for (int c = 0; c < 2; c++)
+        for (int c = 0; c < HALF; c++)
             for (int r = 0; r < ROWS; r++) {
                 Side a = q[d * ROWS + r] - k[c * size + d];
                 even[r][c] += a * a;
             }
     for (int r = 0; r < ROWS; r++)
-        for (int c = 0; c < 2; c++) to[r * sides + c] = even[r][c] + odd[r][c];
+        for (int c = 0; c < HALF; c++) to[r * sides + c] = even[r][c] + odd[r][c];
 }
 
 INLINE void score(const Whole *w, const Room *room, long tiles) {
@@ -88,7 +88,7 @@ INLINE void score(const Whole *w, const Room *room, long tiles) {
                 dots(q, k, w->size, to, sides);
             } else {
                 distances(q, k, w->size, to, sides);
-                distances(q, k + 2 * w->size, w->size, to + 2, sides);
+                distances(q, k + HALF * w->size, w->size, to + HALF, sides);
             }
         }
 }
@@ -180,7 +180,7 @@ INLINE void block(const Whole *w, const Room *room, const float *q, float *to, l
 typedef struct {
     const Whole *whole;
     long from, until; /* rows, counted over all items */
-    int level, failed;
+    int failed;
 } Job;
 
 INLINE void all_blocks(const Job *job, const Room *room) {
@@ -202,15 +202,6 @@ INLINE void all_blocks(const Job *job, const Room *room) {
     }
 }
 
-static void blocks_any(const Job *job, const Room *room) { all_blocks(job, room); }
-#ifdef X86
-AVX2 void blocks_avx2(const Job *job, const Room *room) { all_blocks(job, room); }
-AVX512 void blocks_avx512(const Job *job, const Room *room) { all_blocks(job, room); }
-static void (*const levels[])(const Job *, const Room *) = {blocks_any, blocks_avx2, blocks_avx512};
-#else
-static void (*const levels[])(const Job *, const Room *) = {blocks_any};
-#endif
-
 static void work(void *given) {
     Job *job = given;
     const Whole *w = job->whole;
@@ -225,19 +216,19 @@ static void work(void *given) {
     Room room = {.k = at, .v = at += sizes[0], .scores = at += sizes[1], .sums = at += sizes[2]};
     room.q = (float *)(at += sizes[3]), room.shares = (float *)(at += sizes[4]);
     memset(start, 0, (sizes[0] + sizes[1]) * sizeof(Side));
-    levels[job->level](job, &room);
+    all_blocks(job, &room);
     free(start);
 }
 
 /* Returns 1 if there was no memory. */
-int regard_whole(const Whole *whole, int threads, int level) {
+int regard_whole(const Whole *whole, int threads) {
     Job jobs[MOST_THREADS];
     const long total = whole->items * whole->rows;
     int failed = 0;
     if (threads > MOST_THREADS) threads = MOST_THREADS;
     if (threads > total) threads = total > 0 ? (int)total : 1;
     for (int t = 0; t < threads; t++)
-        jobs[t] = (Job){whole, total * t / threads, total * (t + 1) / threads, level, 0};
+        jobs[t] = (Job){whole, total * t / threads, total * (t + 1) / threads, 0};
     regard_share(work, jobs, sizeof(Job), threads);
     for (int t = 0; t < threads; t++) failed |= jobs[t].failed;
     return failed;

@@ -16,9 +16,9 @@ from regard.attention.kernels.rule import Soft
 from regard.attention.looking import in_transform
 
 KINDS = (Dot, Gauss, Inverse)
-LEAST = {Dot: 1 << 18, Gauss: 0, Inverse: 1 << 14}
-"""From so many pairs on, an item is read more quickly here than by others. Of dot products torch
-has a fused kernel, too."""
+LEAST = {Dot: (0, 1 << 15, 1 << 18), Gauss: (0, 0, 0), Inverse: (0, 1 << 14, 1 << 14)}
+"""From so many pairs on, by the level of processor, an item is read more quickly here than by
+others. Of dot products torch has a fused kernel, too."""
 
 WIDEST = 256
 """Vectors up to so long stay in the cache."""
@@ -55,9 +55,9 @@ class Whole:
         comparison, pairs = request.comparison, request.view.pairs
         if not isinstance(comparison, KINDS):
             return False
-        if pairs.height * pairs.width < LEAST[type(comparison)] or torch.compiler.is_compiling():
+        if not (level := native.level()) or torch.compiler.is_compiling():
             return False
-        if native.level() < len(native.LEVELS) - 1:
+        if pairs.height * pairs.width < LEAST[type(comparison)][level]:
             return False
         narrow = max(comparison.keys.shape[-1], request.values.shape[-1]) <= WIDEST
         return narrow and not self.refusals(request)

@@ -1,0 +1,177 @@
+/* The loops of additive.c for processors with AVX-512: an approximate reciprocal and a step of Newton's
+ * are quicker than division there, and there are registers for two rows and four keys.
+ */
+
+#include <math.h>
+
+#include "additive.h"
+#include "ahead.h"
+
+#ifdef __AVX512F__
+
+/* 1 / d: 14 bits by table, the rest by one Newton step. */
+INLINE __m512 reciprocal(__m512 d) {
+    __m512 r = _mm512_rcp14_ps(d);
+    return _mm512_mul_ps(r, _mm512_fnmadd_ps(d, r, _mm512_set1_ps(2.0f)));
+}
+
+/* R rows against C keys at once, so that each load serves several pairs. */
+INLINE void forward_tile(const Part *p, long i, long j, const int R, const int C) {
+    const __m512 one = _mm512_set1_ps(1.0f), half = _mm512_set1_ps(0.5f);
+    const float *e = p->e + i * p->width, *f = p->f + j * p->width;
+    const long w = p->width;
+    __m512 sum[2][4];
+    for (int r = 0; r < R; r++)
+        for (int c = 0; c < C; c++) sum[r][c] = _mm512_setzero_ps();
+    for (long h = 0; h < w; h += 32) {
+        __m512 v0 = _mm512_loadu_ps(p->v + h), v1 = _mm512_loadu_ps(p->v + h + 16);
+        __m512 middle = _mm512_mul_ps(half, _mm512_add_ps(v0, v1));
+        __m512 e0[2], e1[2];
+        for (int r = 0; r < R; r++) {
+            e0[r] = _mm512_loadu_ps(e + r * w + h);
+            e1[r] = _mm512_loadu_ps(e + r * w + h + 16);
+        }
+        for (int c = 0; c < C; c++) {
+            __m512 f0 = _mm512_loadu_ps(f + c * w + h), f1 = _mm512_loadu_ps(f + c * w + h + 16);
+            for (int r = 0; r < R; r++) {
+                __m512 d0 = _mm512_fmadd_ps(e0[r], f0, one), d1 = _mm512_fmadd_ps(e1[r], f1, one);
+                __m512 part;
+                if (p->paired) { /* v0/d0 + v1/d1 = (v0 d1 + v1 d0) / (d0 d1) */
+                    __m512 top = _mm512_fmadd_ps(v0, d1, _mm512_mul_ps(v1, d0));
+                    part = _mm512_fnmadd_ps(top, reciprocal(_mm512_mul_ps(d0, d1)), middle);
+                } else {
+                    __m512 top = _mm512_mul_ps(v0, _mm512_sub_ps(half, reciprocal(d0)));
+                    part = _mm512_fmadd_ps(v1, _mm512_sub_ps(half, reciprocal(d1)), top);
+                }
+                sum[r][c] = _mm512_add_ps(sum[r][c], part);
+            }
+        }
+    }
+    for (int r = 0; r < R; r++)
+        for (int c = 0; c < C; c++)
+            p->scores[(i + r) * p->keys + j + c] = 2.0f * _mm512_reduce_add_ps(sum[r][c]);
+    ask_ahead(p->ahead);
+}
+
+/* All keys for R rows. */
+INLINE void forward_rows(const Part *p, long i, const int R) {
+    long j = 0;
+    for (; j + 4 <= p->keys; j += 4) forward_tile(p, i, j, R, 4);
+    if (j + 2 <= p->keys) forward_tile(p, i, j, R, 2), j += 2;
+    if (j < p->keys) forward_tile(p, i, j, R, 1);
+}
+
+void regard_additive_forth(const Part *p) {
+    long i = 0;
+    for (; i + 2 <= p->rows; i += 2) forward_rows(p, i, 2);
+    if (i < p->rows) forward_rows(p, i, 1);
+}
+
+/* r = 1 / (1 + u) of two rows: one reciprocal serves both, where their product is a float. */
+INLINE void both_reciprocals(const __m512 u[2], __m512 r[2], const int paired) {
+    const __m512 one = _mm512_set1_ps(1.0f);
+    __m512 d0 = _mm512_add_ps(u[0], one), d1 = _mm512_add_ps(u[1], one);
+    if (paired) {
+        __m512 x = reciprocal(_mm512_mul_ps(d0, d1));
+        r[0] = _mm512_mul_ps(x, d1), r[1] = _mm512_mul_ps(x, d0);
+    } else {
+        r[0] = reciprocal(d0), r[1] = reciprocal(d1);
+    }
+}
+
+/* Sixteen hidden units of R rows against all keys: the rows' sums stay in registers, and a key's
+ * sum is loaded and stored once for R pairs. */
+INLINE void backward_tile(const Part *p, long i, long h, const int R, const int paired) {
+    const __m512 half = _mm512_set1_ps(0.5f), quarter = _mm512_set1_ps(0.25f);
+    const __m512 none = _mm512_setzero_ps();
+    const __m512 v = _mm512_mul_ps(_mm512_set1_ps(4.0f), _mm512_loadu_ps(p->v + h));
+    const int fresh = p->fresh && i == 0;
+    const long w = p->width;
+    __m512 e[8], de[8], dv = none;
+    for (int r = 0; r < R; r++) {
+        e[r] = _mm512_loadu_ps(p->e + (i + r) * w + h);
+        de[r] = none;
+    }
+    for (long j = 0; j < p->keys; j++) {
+        __m512 f = _mm512_loadu_ps(p->f + j * w + h), df = none;
+        for (int r = 0; r < R; r += 2) {
+            const int pair = r + 1 < R; /* an odd row out stands beside itself, with no gradient */
+            __m512 u[2] = {_mm512_mul_ps(e[r], f), _mm512_mul_ps(e[pair ? r + 1 : r], f)}, x[2];
+            both_reciprocals(u, x, paired);
+            for (int n = 0; n < 1 + pair; n++) {
+                __m512 g = _mm512_set1_ps(p->g[(i + r + n) * p->keys + j]);
+                /* r - r^2 = 1/4 - (1/2 - r)^2: as exact as plain code's 1 - tanh^2. */
+                __m512 z = _mm512_sub_ps(half, x[n]), t = _mm512_fnmadd_ps(z, z, quarter);
+                de[r + n] = _mm512_fmadd_ps(g, t, de[r + n]);
+                df = _mm512_fmadd_ps(g, t, df);
+                dv = _mm512_fmadd_ps(g, z, dv);
+            }
+        }
+        float *to = p->df + j * w + h;
+        _mm512_storeu_ps(to, _mm512_fmadd_ps(v, df, fresh ? none : _mm512_loadu_ps(to)));
+    }
+    for (int r = 0; r < R; r++)
+        _mm512_storeu_ps(p->de + (i + r) * w + h, _mm512_mul_ps(v, de[r]));
+    __m512 before = fresh ? none : _mm512_loadu_ps(p->dv + h);
+    _mm512_storeu_ps(p->dv + h, _mm512_fmadd_ps(_mm512_set1_ps(2.0f), dv, before));
+    ask_ahead(p->ahead);
+}
+
+INLINE void backward_rows(const Part *p, long i, const int R) {
+    for (long h = 0; h < p->width; h += 16)
+        if (p->paired)
+            backward_tile(p, i, h, R, 1);
+        else
+            backward_tile(p, i, h, R, 0);
+}
+
+void regard_additive_back(const Part *p) {
+    for (long i = 0, rows; i < p->rows; i += rows) {
+        rows = regard_next_rows(p->rows - i, 8);
+        switch (rows) {
+            case 8: backward_rows(p, i, 8); break;
+            case 7: backward_rows(p, i, 7); break;
+            case 6: backward_rows(p, i, 6); break;
+            case 5: backward_rows(p, i, 5); break;
+            case 4: backward_rows(p, i, 4); break;
+            case 3: backward_rows(p, i, 3); break;
+            case 2: backward_rows(p, i, 2); break;
+            default: backward_rows(p, i, 1);
+        }
+    }
+}
+
+/* e^2x: 2x = n ln 2 + r, and e^r by a polynomial that is exact to the last bit but one. */
+INLINE __m512 exponential(__m512 x) {
+    x = _mm512_add_ps(x, x);
+    __m512 n = _mm512_roundscale_ps(_mm512_mul_ps(x, _mm512_set1_ps(1.44269504f)), 0);
+    __m512 r = _mm512_fnmadd_ps(n, _mm512_set1_ps(0.693359375f), x);
+    r = _mm512_fnmadd_ps(n, _mm512_set1_ps(-2.12194440e-4f), r);
+    __m512 s = _mm512_set1_ps(1.9790244e-4f);
+    s = _mm512_fmadd_ps(s, r, _mm512_set1_ps(1.3944759e-3f));
+    s = _mm512_fmadd_ps(s, r, _mm512_set1_ps(8.3334977e-3f));
+    s = _mm512_fmadd_ps(s, r, _mm512_set1_ps(4.1666295e-2f));
+    s = _mm512_fmadd_ps(s, r, _mm512_set1_ps(1.6666666e-1f));
+    s = _mm512_fmadd_ps(s, r, _mm512_set1_ps(0.5f));
+    s = _mm512_fmadd_ps(_mm512_mul_ps(r, r), s, r);
+    return _mm512_scalef_ps(_mm512_add_ps(s, _mm512_set1_ps(1.0f)), n);
+}
+
+/* Rows of x to padded rows of e^2x; the return is max |x|, NaN if there is one. */
+float regard_row_exponentials(const float *x, float *to, long rows, long size, long width) {
+    __m512 largest = _mm512_setzero_ps();
+    __mmask16 nans = 0;
+    for (long i = 0; i < rows; i++)
+        for (long h = 0; h < width; h += 16) {
+            long left = size - h;
+            __mmask16 there = left >= 16 ? 0xffff : left > 0 ? (__mmask16)((1u << left) - 1) : 0;
+            __m512 part = _mm512_maskz_loadu_ps(there, x + i * size + h);
+            __m512 e = _mm512_maskz_mov_ps(there, exponential(part));
+            _mm512_storeu_ps(to + i * width + h, e);
+            nans |= _mm512_cmp_ps_mask(part, part, _CMP_UNORD_Q);
+            largest = _mm512_max_ps(largest, _mm512_abs_ps(part));
+        }
+    return nans ? NAN : _mm512_reduce_max_ps(largest);
+}
+
+#endif
