@@ -53,11 +53,10 @@ class Whole:
     def prefers(self, request: Request) -> bool:
         """Is this quicker than what torch has? By measurement, where there are wide vectors."""
         comparison, pairs = request.comparison, request.view.pairs
-        if not isinstance(comparison, KINDS):
+        if not isinstance(comparison, KINDS) or torch.compiler.is_compiling():
             return False
-        if not (level := native.level()) or torch.compiler.is_compiling():
-            return False
-        if pairs.height * pairs.width < LEAST[type(comparison)][level]:
+        level = native.level()
+        if level == 0 or pairs.height * pairs.width < LEAST[type(comparison)][level]:
             return False
         narrow = max(comparison.keys.shape[-1], request.values.shape[-1]) <= WIDEST
         return narrow and not self.refusals(request)
