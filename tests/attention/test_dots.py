@@ -52,16 +52,16 @@ def told(kernel: kernels.Kernel, given: list[Tensor], **more) -> list[Tensor]:
 
 
 def assert_agrees(given: list[Tensor], **more) -> None:
-    """Hardly more wrong than plain code in the same precision, gradients included.
+    """At most twice as wrong as plain code in the same precision, gradients included.
 
-    That holds of errors on the whole; the largest one is a draw, and may be thrice plain code's.
+    That is said of the largest error; on the whole it is hardly more wrong.
     """
     truth = told(REFERENCE, [each.double() for each in given], **more)
     plain, found = (told(kernel, given, **more) for kernel in (REFERENCE, DOTS))
     for true, usual, own in zip(truth, plain, found, strict=True):
         assert own.shape == true.shape
         assert (own - true).norm() <= 1.5 * (usual - true).norm() + 1e-7 * true.norm()
-        assert (own - true).abs().max() <= 3 * (usual - true).abs().max() + 1e-6
+        assert (own - true).abs().max() <= 2 * (usual - true).abs().max() + 1e-6
     with torch.no_grad(), kernels.using(DOTS):
         torch.testing.assert_close(attend(*given, **more).context, found[0])
 
@@ -70,7 +70,8 @@ def assert_agrees(given: list[Tensor], **more) -> None:
 @pytest.mark.parametrize("keys", [1, 15, 64, 65, 131])
 @pytest.mark.parametrize("rows", [1, 5, 67])
 def test_it_is_the_reference(score: scores.Score, rows: int, keys: int) -> None:
-    assert_agrees(drawn((2, 3, rows, 7), (2, 3, keys, 7), (2, 3, keys, 11)), score=score)
+    # Many items: of few, the largest error would be a matter of luck.
+    assert_agrees(drawn((16, 3, rows, 7), (16, 3, keys, 7), (16, 3, keys, 11)), score=score)
 
 
 @pytest.mark.parametrize("keys", [64, 131])
