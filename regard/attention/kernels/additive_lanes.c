@@ -102,20 +102,14 @@ void regard_additive_back(const Part *p) {
     }
 }
 
-/* e^2x: 2x = n ln 2 + r, and e^r by a polynomial that is exact to the last bit but one; 2^n in two
- * factors, for numbers too small for all their digits. No more than e^88; NaN stays NaN. */
+/* e^2x: 2x = n ln 2 + r; 2^n in two factors, for numbers too small for all their digits. No more than e^88; NaN stays NaN. */
 INLINE Side exponential(Side x) {
     const float whole = 12582912.0f; /* what is added to it is rounded to a whole number */
     const Side none = {0};
     x = pick(x < -60.0f, none - 60.0f, pick(x > 44.0f, none + 44.0f, x));
     const Side z = x * 2.88539008f + whole, n = z - whole;
     const Side r = 2.0f * x - n * 0.693359375f + n * 2.12194440e-4f;
-    Side s = r * 1.9790244e-4f + 1.3944759e-3f;
-    s = s * r + 8.3334977e-3f;
-    s = s * r + 4.1666295e-2f;
-    s = s * r + 1.6666666e-1f;
-    s = s * r + 0.5f;
-    s = (r * r) * s + r + 1.0f;
+    const Side s = about_one(r);
     const Order all = (Order)z - (Order)(none + whole), half = all >> 1;
     return s * (Side)((half + 127) << 23) * (Side)((all - half + 127) << 23);
 }

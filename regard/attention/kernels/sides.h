@@ -99,19 +99,24 @@ INLINE float highest(Side x) {
 
 /* ---- exponentials -------------------------------------------------------------------------- */
 
-/* e^x for x <= 0: x = n ln 2 + r, and e^r by a polynomial. Below FAINT it is 0; NaN stays NaN. */
+/* e^r for |r| <= ln 2 / 2, by a polynomial that is exact to the last bit but one. */
+INLINE Side about_one(Side r) {
+    Side s = r * 1.9790244e-4f + 1.3944759e-3f;
+    s = s * r + 8.3334977e-3f;
+    s = s * r + 4.1666295e-2f;
+    s = s * r + 1.6666666e-1f;
+    s = s * r + 0.5f;
+    return (r * r) * s + r + 1.0f;
+}
+
+/* e^x for x <= 0: x = n ln 2 + r. Below FAINT it is 0; NaN stays NaN. */
 INLINE Side falling(Side x) {
     const float shift = 12582912.0f; /* what is added to it is rounded to a whole number */
     const Order faint = x < FAINT;
     const Side near = higher((Side){0} + FAINT, x);
     const Side z = near * 1.44269504f + shift, n = z - shift;
     const Side r = near - n * 0.693359375f + n * 2.12194440e-4f;
-    Side s = r * 1.9790244e-4f + 1.3944759e-3f;
-    s = s * r + 8.3334977e-3f;
-    s = s * r + 4.1666295e-2f;
-    s = s * r + 1.6666666e-1f;
-    s = s * r + 0.5f;
-    s = (r * r) * s + r + 1.0f;
+    const Side s = about_one(r);
     return pick(faint, (Side){0}, (Side)((Order)s + ((Order)z << 23)));
 }
 
