@@ -67,7 +67,7 @@ def test_the_loss_and_its_gradients_are_torchs(size: int, smoothing: float) -> N
         ours = torch.autograd.grad(factor * total, given, retain_graph=True)
         theirs = torch.autograd.grad(factor * truth, wide, retain_graph=True)
         for own, true in zip(ours, theirs, strict=True):
-            torch.testing.assert_close(own.double(), true, atol=3e-5, rtol=2e-5)
+            torch.testing.assert_close(own.double(), true, atol=2e-5, rtol=2e-5)
 
 
 def test_a_mean_has_its_gradients_more_than_once() -> None:
