@@ -20,7 +20,7 @@ from tests.attention.additive_cases import (
     make_attention,
 )
 
-ENGINES = ["AVX-512", "AVX2", "plain C", "chunks"]
+ENGINES = ["AVX-512, adding apart", "AVX-512", "AVX2", "plain C", "chunks"]
 
 
 @pytest.fixture(params=ENGINES)
@@ -30,8 +30,9 @@ def engine(request, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "chunks":
         monkeypatch.setattr(native, "library", lambda: None)
     else:
-        wanted = native.LEVELS.index(request.param)
-        level = min(wanted, native.level())
+        name, *apart = request.param.split(", ")
+        level = min(native.LEVELS.index(name), native.level())
+        monkeypatch.setattr(native, "adds_apart", lambda: bool(apart))
         monkeypatch.setattr(native, "level", lambda: level)
     return request.param
 
@@ -81,9 +82,13 @@ def test_in_blocks_of_rows(mask: str, monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+@pytest.mark.parametrize("apart", [False, True])
 @pytest.mark.parametrize("rows", [1, 2, 3, 4, 6, 7, 15])
 @pytest.mark.parametrize("keys", [1, 2, 3, 5, 6])
-def test_tails_of_every_length(rows: int, keys: int) -> None:
+def test_tails_of_every_length(
+    rows: int, keys: int, apart: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native, "adds_apart", lambda: apart)
     queries, _, _ = draw_inputs()
     more = torch.cat([queries, queries.flip(1), queries], 1)
     assert_agrees(

@@ -70,8 +70,12 @@ def test_runs_of_rows_on_any_number_of_threads(
     assert_agrees(make_attention(hidden=HIDDEN), [queries, keys, values])
 
 
+@pytest.mark.parametrize("apart", [False, True])
 @pytest.mark.parametrize("scale", [0.1, 1.0, 10.0, 100.0])
-def test_it_is_at_most_twice_as_wrong_as_plain_code(scale: float) -> None:
+def test_it_is_at_most_twice_as_wrong_as_plain_code(
+    scale: float, apart: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native, "adds_apart", lambda: apart)
     assert_at_most_twice_as_wrong(torch.float32, scale, None, (53, 47, 61, HIDDEN))
 
 

@@ -27,6 +27,16 @@ int regard_level(void) {
     return 0;
 }
 
+/* Has this processor units for its widest vectors that add, beside those that multiply? AMD's have. */
+int regard_adds_apart(void) {
+#ifdef X86
+    __builtin_cpu_init();
+    return __builtin_cpu_is("amd") != 0;
+#else
+    return 0;
+#endif
+}
+
 /* How many rows to take next, of `most` at once: two by two, and no few left over at the end. */
 long regard_next_rows(long left, long most) {
     if (left >= 3 * most) return most;

@@ -67,44 +67,57 @@ void regard_additive_forth(const Part *p) {
     if (i < p->rows) forward_rows(p, i, 1);
 }
 
-/* r = 1 / (1 + u) of two rows: one reciprocal serves both, where their product is a float. */
-INLINE void both_reciprocals(const __m512 u[2], __m512 r[2], const int paired) {
+/* tanh = 1 - 1 / d, d = (1 + u) / 2, of two rows: one reciprocal serves both, where their product
+ * is a float. */
+INLINE void both_tanhs(const __m512 d[2], __m512 t[2], const int paired) {
     const __m512 one = _mm512_set1_ps(1.0f);
-    __m512 d0 = _mm512_add_ps(u[0], one), d1 = _mm512_add_ps(u[1], one);
     if (paired) {
-        __m512 x = reciprocal(_mm512_mul_ps(d0, d1));
-        r[0] = _mm512_mul_ps(x, d1), r[1] = _mm512_mul_ps(x, d0);
+        const __m512 x = reciprocal(_mm512_mul_ps(d[0], d[1]));
+        t[0] = _mm512_fnmadd_ps(x, d[1], one), t[1] = _mm512_fnmadd_ps(x, d[0], one);
     } else {
-        r[0] = reciprocal(d0), r[1] = reciprocal(d1);
+        t[0] = _mm512_sub_ps(one, reciprocal(d[0])), t[1] = _mm512_sub_ps(one, reciprocal(d[1]));
+    }
+}
+
+/* What a pair's gradient sends: g (1 - t^2) to its row and its key, g t to v. In four operations that
+ * multiply, or, apart, in two, and three that add. */
+INLINE void send(__m512 g, __m512 t, __m512 *row, __m512 *key, __m512 *v, const int apart) {
+    if (apart) {
+        const __m512 scaled = _mm512_mul_ps(g, t), slope = _mm512_fnmadd_ps(scaled, t, g);
+        *row = _mm512_add_ps(*row, slope);
+        *key = _mm512_add_ps(*key, slope);
+        *v = _mm512_add_ps(*v, scaled);
+    } else {
+        const __m512 slope = _mm512_fnmadd_ps(t, t, _mm512_set1_ps(1.0f));
+        *row = _mm512_fmadd_ps(g, slope, *row);
+        *key = _mm512_fmadd_ps(g, slope, *key);
+        *v = _mm512_fmadd_ps(g, t, *v);
     }
 }
 
 /* Sixteen hidden units of R rows against all keys: the rows' sums stay in registers, and a key's
  * sum is loaded and stored once for R pairs. */
-INLINE void backward_tile(const Part *p, long i, long h, const int R, const int paired) {
-    const __m512 half = _mm512_set1_ps(0.5f), quarter = _mm512_set1_ps(0.25f);
-    const __m512 none = _mm512_setzero_ps();
-    const __m512 v = _mm512_mul_ps(_mm512_set1_ps(4.0f), _mm512_loadu_ps(p->v + h));
+INLINE void backward_tile(const Part *p, long i, long h, const int R, const int paired,
+                          const int apart) {
+    const __m512 half = _mm512_set1_ps(0.5f), none = _mm512_setzero_ps();
+    const __m512 v = _mm512_loadu_ps(p->v + h);
     const int fresh = p->fresh && i == 0;
     const long w = p->width;
     __m512 e[8], de[8], dv = none;
     for (int r = 0; r < R; r++) {
-        e[r] = _mm512_loadu_ps(p->e + (i + r) * w + h);
+        e[r] = _mm512_mul_ps(half, _mm512_loadu_ps(p->e + (i + r) * w + h));
         de[r] = none;
     }
     for (long j = 0; j < p->keys; j++) {
         __m512 f = _mm512_loadu_ps(p->f + j * w + h), df = none;
         for (int r = 0; r < R; r += 2) {
             const int pair = r + 1 < R; /* an odd row out stands beside itself, with no gradient */
-            __m512 u[2] = {_mm512_mul_ps(e[r], f), _mm512_mul_ps(e[pair ? r + 1 : r], f)}, x[2];
-            both_reciprocals(u, x, paired);
+            const __m512 d0 = _mm512_fmadd_ps(e[r], f, half);
+            __m512 d[2] = {d0, pair ? _mm512_fmadd_ps(e[r + 1], f, half) : d0}, t[2];
+            both_tanhs(d, t, paired);
             for (int n = 0; n < 1 + pair; n++) {
-                __m512 g = _mm512_set1_ps(p->g[(i + r + n) * p->keys + j]);
-                /* r - r^2 = 1/4 - (1/2 - r)^2: as exact as plain code's 1 - tanh^2. */
-                __m512 z = _mm512_sub_ps(half, x[n]), t = _mm512_fnmadd_ps(z, z, quarter);
-                de[r + n] = _mm512_fmadd_ps(g, t, de[r + n]);
-                df = _mm512_fmadd_ps(g, t, df);
-                dv = _mm512_fmadd_ps(g, z, dv);
+                const __m512 g = _mm512_set1_ps(p->g[(i + r + n) * p->keys + j]);
+                send(g, t[n], &de[r + n], &df, &dv, apart);
             }
         }
         float *to = p->df + j * w + h;
@@ -113,16 +126,19 @@ INLINE void backward_tile(const Part *p, long i, long h, const int R, const int 
     for (int r = 0; r < R; r++)
         _mm512_storeu_ps(p->de + (i + r) * w + h, _mm512_mul_ps(v, de[r]));
     __m512 before = fresh ? none : _mm512_loadu_ps(p->dv + h);
-    _mm512_storeu_ps(p->dv + h, _mm512_fmadd_ps(_mm512_set1_ps(2.0f), dv, before));
+    _mm512_storeu_ps(p->dv + h, _mm512_add_ps(dv, before));
     ask_ahead(p->ahead);
 }
 
 INLINE void backward_rows(const Part *p, long i, const int R) {
-    for (long h = 0; h < p->width; h += 16)
-        if (p->paired)
-            backward_tile(p, i, h, R, 1);
+    for (long h = 0; h < p->width; h += 16) {
+        if (p->paired && p->apart)
+            backward_tile(p, i, h, R, 1, 1);
+        else if (p->paired)
+            backward_tile(p, i, h, R, 1, 0);
         else
-            backward_tile(p, i, h, R, 0);
+            backward_tile(p, i, h, R, 0, 0);
+    }
 }
 
 void regard_additive_back(const Part *p) {

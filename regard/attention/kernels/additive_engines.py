@@ -138,7 +138,7 @@ class Exponentials:
     """
 
     def __init__(self, problem: Problem, queries: Tensor, keys: Tensor, given: int) -> None:
-        self.problem, self.how = problem, native.How(given, PAIRED, ALONE)
+        self.problem, self.how = problem, native.How(given, PAIRED, ALONE, native.adds_apart())
         self.queries, self.keys = queries.contiguous(), keys.contiguous()
         self.hidden, self.which = problem.queries.shape[-1], problem.which
         missing = queries.shape[-1] - self.hidden

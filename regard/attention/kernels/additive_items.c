@@ -146,10 +146,11 @@ int regard_additive_scores(const float *e, const float *f, const float *v, const
 int regard_additive_backward(const float *e, const float *f, const float *v, const long *which,
                              const float *g, float *de, float *df, float *dv, long items,
                              long rows, long keys, long width, long stride, float paired,
-                             float alone, int how, int fresh, int threads) {
+                             float alone, int how, int apart, int fresh, int threads) {
     Job jobs[MOST_THREADS];
     Part whole = {.e = e, .f = f, .v = v, .which = which, .g = g, .de = de, .df = df, .dv = dv,
-                  .rows = rows, .keys = keys, .width = width, .stride = stride, .fresh = fresh};
+                  .rows = rows, .keys = keys, .width = width, .stride = stride, .fresh = fresh,
+                  .apart = apart};
     Job like = {regard_additive_back, whole, {paired, alone}, .how = how};
     if (items * rows == 0 || keys == 0) return DONE;
     int count = divide(jobs, like, items * rows, threads), result = DONE;

@@ -53,24 +53,24 @@ INLINE void backward_tile(const Part *p, long i, long h, const int R,
     const long w = p->width, keys = p->keys;
     const float *rows = p->e + i * w + h, *f = p->f + h, *g = p->g + i * keys;
     float *df = p->df + h;
-    const Side none = {0}, v = 4.0f * *(const Loose *)(p->v + h);
+    const Side none = {0}, v = *(const Loose *)(p->v + h);
     Side e[4], de[4] = {none, none, none, none};
     Side dv[2] = {none, none}; /* of every other row: one alone would wait for itself */
-    for (int r = 0; r < R; r++) e[r] = *(const Loose *)(rows + r * w);
+    for (int r = 0; r < R; r++) e[r] = 0.5f * *(const Loose *)(rows + r * w);
     for (long j = 0; j < keys; j++) {
         const Side key = *(const Loose *)(f + j * w);
         Side sent = none;
         for (int r = 0; r < R; r += 2) {
             const int pair = r + 1 < R; /* an odd row out stands beside itself, with no gradient */
-            const Side d[2] = {e[r] * key + 1.0f, e[pair ? r + 1 : r] * key + 1.0f};
+            const Side d[2] = {e[r] * key + 0.5f, e[pair ? r + 1 : r] * key + 0.5f};
             const Side x = 1.0f / (d[0] * d[1]); /* looked at if paired */
             for (int n = 0; n < 1 + pair; n++) {
                 const float slope = g[(r + n) * keys + j];
-                /* r - r^2 = 1/4 - (1/2 - r)^2: as exact as plain code's 1 - tanh^2. */
-                const Side z = 0.5f - (paired ? x * d[1 - n] : 1.0f / d[n]), t = 0.25f - z * z;
-                de[r + n] += slope * t;
-                sent += slope * t;
-                dv[n] += slope * z;
+                const Side t = 1.0f - (paired ? x * d[1 - n] : 1.0f / d[n]);
+                /* g (1 - t^2) by way of g t: then all sums are additions, which most processors
+                 * have units for beside those that multiply. */
+                const Side scaled = slope * t, own = slope - scaled * t;
+                de[r + n] += own, sent += own, dv[n] += scaled;
             }
         }
         Loose *to = (Loose *)(df + j * w);
@@ -78,7 +78,7 @@ INLINE void backward_tile(const Part *p, long i, long h, const int R,
     }
     for (int r = 0; r < R; r++) *(Loose *)(p->de + (i + r) * w + h) = v * de[r];
     Loose *to = (Loose *)(p->dv + h);
-    *to = 2.0f * (dv[0] + dv[1]) + (fresh ? none : (Side)*to);
+    *to = dv[0] + dv[1] + (fresh ? none : (Side)*to);
     ask_ahead(p->ahead);
 }
 

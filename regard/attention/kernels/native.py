@@ -43,6 +43,12 @@ def _compiled(level: int) -> ctypes.CDLL | None:
     return None
 
 
+@cache
+def adds_apart() -> bool:
+    """Has this processor units that add beside those that multiply, for its widest vectors?"""
+    return bool(built().regard_adds_apart())
+
+
 def exponentials(vectors: Tensor, width: int) -> tuple[Tensor, float]:
     """e^2x, padded with zeros to the width, and the largest |x|; NaN if there is one."""
     size = vectors.shape[-1]
@@ -64,6 +70,8 @@ class How(NamedTuple):
 
     paired: float
     alone: float
+    apart: bool
+    """Are sums of the way back better added than multiplied and added? See `adds_apart`."""
 
 
 def additive_scores(
@@ -96,7 +104,7 @@ def additive_backward(
         queries.data_ptr(), keys.data_ptr(), v.data_ptr(), which.data_ptr(), sent.data_ptr(),
         *(each.data_ptr() for each in sums),
         items, rows, keys.shape[-2], width, queries.stride(0), how.paired, how.alone,
-        how.given, int(fresh), threads(sent.numel() * width)
+        how.given, int(how.apart), int(fresh), threads(sent.numel() * width)
     )  # fmt: skip
     return _in_range(queries, result)
 
