@@ -54,7 +54,7 @@ def one(
     reasons = {who: reason for who in _names() if (reason := _too_much(who, case, before))}
     able = [contestant for contestant in CONTESTANTS if contestant.who not in reasons]
     elements = float(case["queries"] * case["keys"] * HIDDEN)
-    work = Work("additive_two", elements * (1 if case["step"] == FORWARD else 2))
+    work = Work("additive_four", elements * (1 if case["step"] == FORWARD else 2))
     (threads,) = settings.threads
     with working(settings) as workers:
         peaks: dict[str, int] = {}

@@ -33,7 +33,7 @@ def run(settings: Settings) -> Outcome:
                     elements = float(batch * KEYS * SIZE)
                     work = Work("fma", 2 * elements)
                     if score == "Additive":
-                        work = Work("additive_two", elements)
+                        work = Work("additive_four", elements)
                     rows += race(workers, {**case, "padding": padding}, contestants, [work])
         versions = workers.versions
     mark_better(rows, (OPERATIONS, SDPA))

@@ -94,10 +94,11 @@ AT_BEST(divide)
 AT_BEST(reciprocal)
 AT_BEST(additive_one)
 AT_BEST(additive_two)
+AT_BEST(additive_four)
 AT_BEST(additive_tanh)
 AT_BEST(exponential)
 
-/* Elements that one iteration of any of these loops has: the pair loop counts both of a pair. */
+/* Elements that one iteration of any of these loops has: the loops of pairs and of fours count all of them. */
 long limits_elements(void) {
     int level = limits_level();
     return CHAINS * (level == 2 ? 16 : level == 1 ? 8 : 1);

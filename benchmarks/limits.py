@@ -2,7 +2,7 @@
 
 Loops in C that stay in registers, in the widest vectors the CPU has: multiply-adds, reciprocals
 (an approximation with a step of Newton's, and a division), what an element of an additive score
-costs in three ways, and exponentials. And one walk through memory, a = b + s·c, through arrays
+costs in four ways, and exponentials. And one walk through memory, a = b + s·c, through arrays
 that no cache holds. Wherever a page says *share of the limit*, these loops ran in the same rounds.
 """
 
@@ -33,6 +33,7 @@ LABELS = {
     "divide": "reciprocals: division",
     "additive_one": "additive elements: fma, reciprocal, fma",
     "additive_two": "additive elements: one reciprocal for two",
+    "additive_four": "additive elements: one reciprocal for four",
     "additive_tanh": "additive elements: rational tanh",
     "exponential": "exponentials",
     "triad": "bytes moved through memory",

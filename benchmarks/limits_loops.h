@@ -75,6 +75,28 @@ static TARGET float NAMED(additive_two)(long iterations) {
     return NAMED(total)(sums);
 }
 
+/* The same with one for four: the quotients of two pairs, added in the same way. */
+static TARGET float NAMED(additive_four)(long iterations) {
+    VECTOR sums[CHAINS], query = SAME(1.25f), v = SAME(0.01f), w = SAME(0.02f);
+    VECTOR key = SAME(0.75f), other_key = SAME(0.5f), third_key = SAME(0.625f), last_key = SAME(0.875f);
+    EACH sums[i] = SAME(0.0f);
+    while (iterations--) {
+        for (int i = 0; i < CHAINS / 4; i++) {
+            UNKNOWN(key);
+            UNKNOWN(other_key);
+            UNKNOWN(third_key);
+            UNKNOWN(last_key);
+            VECTOR a = FMA(query, key, SAME(1.0f)), b = FMA(query, other_key, SAME(1.0f));
+            VECTOR c = FMA(query, third_key, SAME(1.0f)), d = FMA(query, last_key, SAME(1.0f));
+            VECTOR upper = FMA(v, b, MUL(w, a)), lower = MUL(a, b);
+            VECTOR next = FMA(v, d, MUL(w, c)), below = MUL(c, d);
+            VECTOR whole = FMA(upper, below, MUL(next, lower));
+            sums[i] = PLUS_QUOTIENT(sums[i], whole, MUL(lower, below));
+        }
+    }
+    return NAMED(total)(sums);
+}
+
 /* v · tanh(q + k), tanh as a good rational function: odd of degree 13 over even of degree 6. */
 static TARGET float NAMED(additive_tanh)(long iterations) {
     VECTOR sums[CHAINS], query = SAME(0.25f), key = SAME(0.75f), v = SAME(0.01f);

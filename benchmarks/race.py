@@ -7,13 +7,14 @@ is to be called. Those of one environment and one kind of allocator share a proc
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from benchmarks import limits, peers
+from benchmarks import limits, peers, tables
 from benchmarks.machine import free_memory
 from benchmarks.measure import FailedError, Measured, Runner, Sample, interleave, spread
 from benchmarks.results import Row
@@ -176,6 +177,8 @@ def race(
             else:
                 row["failed"] = failure
             rows.append(row)
+        told = rows[-len(contestants) :]
+        print("  " + tables.line(told), file=sys.stderr, flush=True)  # it takes minutes, or an hour
     return rows
 
 

@@ -53,7 +53,8 @@ def text(results: Mapping[str, Result], pictures: Mapping[str, Sequence[str]]) -
     held = [promise for result in known for promise in result["promises"]]
     if held:
         parts.append("## What was promised\n\n" + _promises(held))
-    parts += [_section(result, pictures.get(result["name"], ())) for result in known]
+    several = len({result["machine"]["cpu"] for result in known}) > 1
+    parts += [_section(result, pictures.get(result["name"], ()), several) for result in known]
     return "\n".join(parts)
 
 
@@ -79,14 +80,15 @@ def _promises(promises: Sequence[Row]) -> str:
     return tables.table(["what", "needed", "worst row", "rows", "holds"], lines)
 
 
-def _section(result: Result, pictures: Sequence[str]) -> str:
+def _section(result: Result, pictures: Sequence[str], several: bool) -> str:
     shown = [f"![{result['title']}](images/{picture})" for picture in pictures]
-    parts = [f"## {result['title']}", result["text"], *shown, tables.of(result), _signature(result)]
+    parts = [f"## {result['title']}", result["text"], *shown, tables.of(result)]
+    parts.append(_signature(result, several))
     return "\n\n".join(part.strip() for part in parts if part) + "\n"
 
 
-def _signature(result: Result) -> str:
-    """When, what and with whom."""
+def _signature(result: Result, several: bool) -> str:
+    """When, what and with whom; and on which machine, if the page has several."""
     sides = dict(result["versions"])
     names = [f"Python {sides['here']['python']}"] if "here" in sides else []
     sides.pop("regard", None)  # the environment that this ran from
@@ -95,7 +97,9 @@ def _signature(result: Result) -> str:
         names.append(found if side == "here" else f"{side}: {found}")
     load = result["machine"].get("load")
     return (
-        f"*{result['date']}, commit {result['commit']}"
+        f"*{result['date']}, "
+        + (f"{result['machine']['cpu']}, " if several else "")
+        + f"commit {result['commit']}"
         + (", quick" if result["quick"] else "")
         + (f", load before {number(load[0])}" if load else "")
         + f". {'; '.join(dict.fromkeys(names))}.*"

@@ -35,6 +35,12 @@ def table(names: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     return f"<details>\n<summary>All {len(lines)} rows</summary>\n\n{text}\n</details>\n"
 
 
+def line(rows: Sequence[Row]) -> str:
+    """One case in one line: ours, and how many times as long the others took."""
+    case = " ".join(_plain(value) for value in rows[0]["case"].values())
+    return f"{case}: " + "; ".join(f"{row['who']} {_times(row)}" for row in rows)
+
+
 def number(value: float) -> str:
     """To three digits, without powers of ten where people do not need them."""
     if value == 0 or 1e-3 <= abs(value) < 1e6:

@@ -66,10 +66,41 @@ def test_the_range_chooses_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
         keys, v = torch.ones(1, 3, 32), torch.ones(1, 32)
         return additive_engines.engine(additive_engines.Problem(queries, keys, v, which))
 
-    assert chosen(19.0).how.given == native.PAIRED
-    assert chosen(30.0).how.given == native.ALONE
+    assert chosen(5.0).how.reach == 6.0
+    assert chosen(30.0).how.reach == 31.0
     assert isinstance(chosen(43.0), additive_engines.Chunks)
     assert isinstance(chosen(torch.nan), additive_engines.Chunks)
+
+
+@pytest.mark.parametrize(
+    ("reach", "count"),
+    [(0.0, 4), (10.7, 4), (10.8, 2), (21.4, 2), (21.6, 1), (42.9, 1), (43.1, 0), (torch.nan, 0)],
+)
+def test_as_many_share_a_reciprocal_as_their_product_allows(reach: float, count: int) -> None:
+    assert native.together(reach) == count
+    if count:
+        assert torch.tensor(2.0 * reach).exp().add(1.0).pow(count).isfinite()
+
+
+@pytest.mark.parametrize("hidden", [32, 64, 96])
+@pytest.mark.parametrize("reach", [10.7, 21.4, 42.9])
+@pytest.mark.usefixtures("engine")
+def test_at_the_end_of_each_range(reach: float, hidden: int) -> None:
+    """All elements as far out as they may be, on either side, and one that is not."""
+    torch.manual_seed(7)
+    far = 0.5 * reach * torch.ones(BATCH, KEYS, hidden)
+    far[1], far[2, 3] = -far[1], 0.01
+    queries, v = far[:, :QUERIES].clone().requires_grad_(), torch.randn(1, hidden) / hidden
+    given = queries, far.clone().requires_grad_(), v.requires_grad_()
+    doubles = tuple(tensor.detach().double().requires_grad_() for tensor in given)
+    found = additive.scores(kernels.Tanh(*given), {})
+    expected = kernels.Tanh(*doubles).scores()
+    torch.testing.assert_close(found.double(), expected, rtol=0, atol=1e-6)
+    sent = torch.randn(found.shape)
+    ours = torch.autograd.grad(found, given, sent)
+    theirs = torch.autograd.grad(expected, doubles, sent.double())
+    for one, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one.double(), other, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("mask", MASKS)

@@ -21,13 +21,13 @@ HIDDEN = 96
 
 
 @pytest.fixture
-def from_vectors(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """What each call of C was given."""
-    given: list[int] = []
+def reaches(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """How far what each call of C was given reaches, or that these are vectors."""
+    given: list[float] = []
     inner = native.additive_scores
 
     def watched(*arguments) -> bool:
-        given.append(arguments[-1].given)
+        given.append(arguments[-1].reach)
         return inner(*arguments)
 
     monkeypatch.setattr(native, "additive_scores", watched)
@@ -36,10 +36,9 @@ def from_vectors(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("scale", [1.0, 4.0, 8.0, 100.0])
-def test_every_range(scale: float, mask: str, from_vectors: list[int]) -> None:
+def test_every_range(scale: float, mask: str, reaches: list[float]) -> None:
     assert_agrees(make_attention(hidden=HIDDEN), draw_inputs(scale), mask=MASKS[mask])
-    assert from_vectors
-    assert set(from_vectors) == {native.FROM_VECTORS}
+    assert set(reaches) == {native.VECTORS}
 
 
 @pytest.mark.parametrize("scale", [1.0, 100.0])

@@ -153,6 +153,14 @@ def test_a_quick_result_says_so(tmp_path: Path) -> None:
     assert "quick run of small cases" in page
 
 
+def test_a_page_of_several_machines_says_which_one_each_time(tmp_path: Path) -> None:
+    one, other = made_up(), {**made_up(), "name": "local"}
+    other["machine"] = {**one["machine"], "cpu": "another CPU"}
+    page = report.write({"dot": one, "local": other}, tmp_path).read_text()
+    assert "*2031-02-03 04:05:06 UTC, a CPU, commit abcdef" in page
+    assert "*2031-02-03 04:05:06 UTC, another CPU, commit abcdef" in page
+
+
 def test_times_are_told_in_the_unit_that_fits() -> None:
     for median, told in ((2.5, "2.5 s"), (0.0421, "42.1 ms"), (7.1e-6, "7.1 µs")):
         spread = {"median": median, "low": median, "high": median}
@@ -238,7 +246,11 @@ def test_a_quick_run_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixtu
     for place in (str(tmp_path), str(Path.home()), str(Path.cwd())):
         assert place not in json.dumps(result)
     assert "InverseDistance" in (tmp_path / "benchmarks.md").read_text()
-    assert "distances" in capsys.readouterr().out
+    told = capsys.readouterr()
+    assert "distances" in told.out
+    cases = [line for line in told.err.splitlines() if line.startswith("  ")]
+    assert len(cases) == 4  # who waits sees each case when it is done
+    assert all("regard" in case and "PyTorch by hand" in case for case in cases)
 
 
 def test_a_promise_tells_of_the_worst_row() -> None:

@@ -8,8 +8,8 @@
  * Shapes, row-major: E (rows, width), F (keys, width), v (width), scores (rows, keys). width is a
  * multiple of 32; what is padded has v = 0. additive_items.c has many items.
  *
- * The caller sees to the range: "paired" takes one reciprocal for two elements, which needs
- * |a| + |b| < 21; alone they need |a| + |b| < 43. Beyond, E F leaves float.
+ * The caller sees to the range: one reciprocal serves four elements, two or one, as far as the product
+ * of so many (1 + E F) is a float. It depends on how far a and b reach: max |a| + max |b|.
  *
  * The loops themselves are in additive_avx512.c and additive_lanes.c. Plain C, no torch: one source,
  * compiled for each kind of processor.
@@ -25,6 +25,12 @@ int regard_level(void) {
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 1;
 #endif
     return 0;
+}
+
+/* How many elements may share a reciprocal; 0 if none may, or the reach is NaN. */
+int regard_together(float reach) {
+    const float most = 43.0f; /* (1 + e^2most) is a float, with some room */
+    return 4.0f * reach < most ? 4 : 2.0f * reach < most ? 2 : reach < most;
 }
 
 /* Has this processor units for its widest vectors that add, beside those that multiply? AMD's have. */

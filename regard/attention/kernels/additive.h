@@ -27,7 +27,7 @@ typedef struct {
     float *scores, *de, *df, *dv;
     const long *which;
     long rows, keys, width, stride;
-    int paired;
+    int together; /* how many elements share a reciprocal: see regard_together */
     int fresh; /* on the way back: df and dv hold nothing yet */
     int apart; /* and units that add stand beside those that multiply: see regard_adds_apart */
     struct Ahead *ahead; /* what to ask memory for after each tile, or NULL: see ahead.h */
@@ -42,6 +42,7 @@ void regard_share(Work work, void *jobs, size_t size, int count);
 /* The additive scores of one item, the way back, and e^2x of rows: see additive.c. */
 void regard_additive_forth(const Part *part);
 void regard_additive_back(const Part *part);
+int regard_together(float reach);
 int regard_adds_apart(void);
 long regard_next_rows(long left, long most);
 float regard_row_exponentials(const float *x, float *to, long rows, long size, long width);

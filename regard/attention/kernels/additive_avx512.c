@@ -15,38 +15,62 @@ INLINE __m512 reciprocal(__m512 d) {
     return _mm512_mul_ps(r, _mm512_fnmadd_ps(d, r, _mm512_set1_ps(2.0f)));
 }
 
+/* A sum of v / d, d = 1 + e f, as one quotient. */
+typedef struct {
+    __m512 top, bottom;
+} Quotient;
+
+INLINE __m512 one_more(const float *e, const float *f) {
+    return _mm512_fmadd_ps(_mm512_loadu_ps(e), _mm512_loadu_ps(f), _mm512_set1_ps(1.0f));
+}
+
+/* v0/d0 + v1/d1 = (v0 d1 + v1 d0) / (d0 d1) */
+INLINE Quotient of_two(const float *v, const float *e, const float *f) {
+    const __m512 d0 = one_more(e, f), d1 = one_more(e + 16, f + 16);
+    const __m512 rest = _mm512_mul_ps(_mm512_loadu_ps(v + 16), d0);
+    return (Quotient){_mm512_fmadd_ps(_mm512_loadu_ps(v), d1, rest), _mm512_mul_ps(d0, d1)};
+}
+
+INLINE Quotient of_four(const float *v, const float *e, const float *f) {
+    const Quotient a = of_two(v, e, f), b = of_two(v + 32, e + 32, f + 32);
+    const __m512 rest = _mm512_mul_ps(b.top, a.bottom);
+    return (Quotient){_mm512_fmadd_ps(a.top, b.bottom, rest), _mm512_mul_ps(a.bottom, b.bottom)};
+}
+
+/* Half of the v, less the quotient: what the elements add to a score, halved. */
+INLINE __m512 less(const float *v, int count, Quotient q) {
+    __m512 sum = _mm512_loadu_ps(v);
+    for (int n = 1; n < count; n++) sum = _mm512_add_ps(sum, _mm512_loadu_ps(v + 16 * n));
+    const __m512 middle = _mm512_mul_ps(_mm512_set1_ps(0.5f), sum);
+    return _mm512_fnmadd_ps(q.top, reciprocal(q.bottom), middle);
+}
+
+INLINE __m512 of_one(const float *v, const float *e, const float *f) {
+    const __m512 z = _mm512_sub_ps(_mm512_set1_ps(0.5f), reciprocal(one_more(e, f)));
+    return _mm512_mul_ps(_mm512_loadu_ps(v), z);
+}
+
 /* R rows against C keys at once, so that each load serves several pairs. */
 INLINE void forward_tile(const Part *p, long i, long j, const int R, const int C) {
-    const __m512 one = _mm512_set1_ps(1.0f), half = _mm512_set1_ps(0.5f);
-    const float *e = p->e + i * p->width, *f = p->f + j * p->width;
+    const float *e = p->e + i * p->width, *f = p->f + j * p->width, *v = p->v;
     const long w = p->width;
     __m512 sum[2][4];
+    long h = 0;
     for (int r = 0; r < R; r++)
         for (int c = 0; c < C; c++) sum[r][c] = _mm512_setzero_ps();
-    for (long h = 0; h < w; h += 32) {
-        __m512 v0 = _mm512_loadu_ps(p->v + h), v1 = _mm512_loadu_ps(p->v + h + 16);
-        __m512 middle = _mm512_mul_ps(half, _mm512_add_ps(v0, v1));
-        __m512 e0[2], e1[2];
-        for (int r = 0; r < R; r++) {
-            e0[r] = _mm512_loadu_ps(e + r * w + h);
-            e1[r] = _mm512_loadu_ps(e + r * w + h + 16);
+#define EACH_PAIR(part)                \
+    for (int c = 0; c < C; c++)        \
+        for (int r = 0; r < R; r++) {  \
+            const float *own = e + r * w + h, *key = f + c * w + h; \
+            sum[r][c] = _mm512_add_ps(sum[r][c], part); \
         }
-        for (int c = 0; c < C; c++) {
-            __m512 f0 = _mm512_loadu_ps(f + c * w + h), f1 = _mm512_loadu_ps(f + c * w + h + 16);
-            for (int r = 0; r < R; r++) {
-                __m512 d0 = _mm512_fmadd_ps(e0[r], f0, one), d1 = _mm512_fmadd_ps(e1[r], f1, one);
-                __m512 part;
-                if (p->paired) { /* v0/d0 + v1/d1 = (v0 d1 + v1 d0) / (d0 d1) */
-                    __m512 top = _mm512_fmadd_ps(v0, d1, _mm512_mul_ps(v1, d0));
-                    part = _mm512_fnmadd_ps(top, reciprocal(_mm512_mul_ps(d0, d1)), middle);
-                } else {
-                    __m512 top = _mm512_mul_ps(v0, _mm512_sub_ps(half, reciprocal(d0)));
-                    part = _mm512_fmadd_ps(v1, _mm512_sub_ps(half, reciprocal(d1)), top);
-                }
-                sum[r][c] = _mm512_add_ps(sum[r][c], part);
-            }
-        }
-    }
+    for (; p->together == 4 && h + 64 <= w; h += 64)
+        EACH_PAIR(less(v + h, 4, of_four(v + h, own, key)))
+    for (; p->together > 1 && h < w; h += 32)
+        EACH_PAIR(less(v + h, 2, of_two(v + h, own, key)))
+    for (; h < w; h += 16)
+        EACH_PAIR(of_one(v + h, own, key))
+#undef EACH_PAIR
     for (int r = 0; r < R; r++)
         for (int c = 0; c < C; c++)
             p->scores[(i + r) * p->keys + j + c] = 2.0f * _mm512_reduce_add_ps(sum[r][c]);
@@ -132,9 +156,9 @@ INLINE void backward_tile(const Part *p, long i, long h, const int R, const int 
 
 INLINE void backward_rows(const Part *p, long i, const int R) {
     for (long h = 0; h < p->width; h += 16) {
-        if (p->paired && p->apart)
+        if (p->together > 1 && p->apart)
             backward_tile(p, i, h, R, 1, 1);
-        else if (p->paired)
+        else if (p->together > 1)
             backward_tile(p, i, h, R, 1, 0);
         else
             backward_tile(p, i, h, R, 0, 0);

@@ -14,9 +14,6 @@ from torch import Tensor
 from regard.attention.kernels import gpu, native
 from regard.attention.records import changed, record, static
 
-PAIRED, ALONE = 21.0, 43.0
-"""Below which |a| + |b| one reciprocal may serve two elements, and below which one serves one."""
-
 LANES = 32
 """The C kernel takes hidden units in runs of so many."""
 
@@ -106,16 +103,15 @@ def engine(problem: Problem) -> Engine:
     if native.library() is None:
         return Chunks(problem)
     if problem.exponentials is None and few(problem.keys):
-        return Exponentials(problem, problem.queries, problem.keys, native.FROM_VECTORS)
+        return Exponentials(problem, problem.queries, problem.keys, native.VECTORS)
     queries, farthest = exponentials(problem.queries)
     if problem.exponentials is None or problem.reach is None:
         keys, reach = exponentials(problem.keys)
     else:
         keys, reach = problem.exponentials, float(problem.reach.amax())
-    if not farthest + reach < ALONE:  # or NaN, which plain code takes as it comes
+    if not native.together(farthest + reach):  # or NaN, which plain code takes as it comes
         return Chunks(problem)
-    paired = farthest + reach < PAIRED
-    return Exponentials(problem, queries, keys, native.PAIRED if paired else native.ALONE)
+    return Exponentials(problem, queries, keys, farthest + reach)
 
 
 def few(keys: Float[Tensor, "*batch key hidden"]) -> bool:
@@ -137,8 +133,8 @@ class Exponentials:
     first, so that what several blocks of rows send goes one way.
     """
 
-    def __init__(self, problem: Problem, queries: Tensor, keys: Tensor, given: int) -> None:
-        self.problem, self.how = problem, native.How(given, PAIRED, ALONE, native.adds_apart())
+    def __init__(self, problem: Problem, queries: Tensor, keys: Tensor, reach: float) -> None:
+        self.problem, self.how = problem, native.How(reach, native.adds_apart())
         self.queries, self.keys = queries.contiguous(), keys.contiguous()
         self.hidden, self.which = problem.queries.shape[-1], problem.which
         missing = queries.shape[-1] - self.hidden

@@ -5,7 +5,8 @@
  * (items, rows, keys). Item n reads the keys f[which[n]], so that beams share theirs; from one item
  * of e to the next are `stride` numbers, so that a block of rows can be asked for.
  *
- * e and f are exponentials, or, FROM_VECTORS, what these are to be made of. Then each thread makes
+ * e and f are exponentials, of vectors that reach so far, or, if `reach` is below 0, what these are to be
+ * made of. Then each thread makes
  * those of one item and a run of its rows, which stay in its cache; nothing of their size is held.
  */
 
@@ -15,7 +16,6 @@
 #include "additive.h"
 #include "ahead.h"
 
-enum { ALONE, PAIRED, FROM_VECTORS }; /* what is given, and how reciprocals are taken */
 enum { DONE, OUT_OF_RANGE, NO_MEMORY };
 enum { RUN = 64, NEAR = 1 << 16 }; /* rows at a time; numbers of keys that the cache has room for */
 
@@ -24,11 +24,9 @@ enum { RUN = 64, NEAR = 1 << 16 }; /* rows at a time; numbers of keys that the c
 typedef struct {
     Kernel kernel;
     Part whole;
-    struct {
-        float paired, alone;
-    } below; /* of which |a| + |b| one reciprocal may serve two elements, or one */
     long from, to;
-    int how, result;
+    float reach; /* max |a| + max |b|; below 0 if e and f are a and b */
+    int result;
     float *df, *dv; /* its own, or NULL */
 } Job;
 
@@ -50,17 +48,16 @@ static int make(const Job *job, Made *made, Part *part, long memory) {
         made->of = memory;
     }
     const float far = regard_exponentials(part->e, made->e, part->rows, width, width, 1);
-    if (!(far + made->reach < job->below.alone)) return OUT_OF_RANGE; /* or NaN */
-    part->paired = far + made->reach < job->below.paired;
+    part->together = regard_together(far + made->reach);
     part->e = made->e, part->f = made->f;
-    return DONE;
+    return part->together ? DONE : OUT_OF_RANGE;
 }
 
 /* Where a run of rows that begins so ends: with its item, and soon if exponentials are made of it. */
 static long end_of(const Job *job, long at) {
     const long item = (at / job->whole.rows + 1) * job->whole.rows;
     const long end = item < job->to ? item : job->to;
-    return job->how == FROM_VECTORS && end > at + RUN ? at + RUN : end;
+    return job->reach < 0.0f && end > at + RUN ? at + RUN : end;
 }
 
 /* While a run of rows is worked on, have the next one brought near, with keys that are not there. */
@@ -92,7 +89,7 @@ static void work(void *given) {
         part.e = w->e + item * w->stride + row * w->width;
         part.f = w->f + w->which[item] * w->keys * w->width;
         part.v = w->v + item * w->width;
-        part.paired = job->how == PAIRED;
+        part.together = regard_together(job->reach);
         if (w->g) {
             const int own = first < job->from && job->df;
             part.g = w->g + (item * w->rows + row) * w->keys;
@@ -103,7 +100,7 @@ static void work(void *given) {
         } else {
             part.scores = w->scores + (item * w->rows + row) * w->keys;
         }
-        if (job->how == FROM_VECTORS) job->result = make(job, &made, &part, w->which[item]);
+        if (job->reach < 0.0f) job->result = make(job, &made, &part, w->which[item]);
         if (job->result == DONE) job->kernel(&part);
     }
     free(made.e);
@@ -132,11 +129,11 @@ static int share(Job *jobs, int count) {
 
 int regard_additive_scores(const float *e, const float *f, const float *v, const long *which,
                            float *scores, long items, long rows, long keys, long width,
-                           long stride, float paired, float alone, int how, int threads) {
+                           long stride, float reach, int threads) {
     Job jobs[MOST_THREADS];
     Part whole = {.e = e, .f = f, .v = v, .which = which, .scores = scores, .rows = rows,
                   .keys = keys, .width = width, .stride = stride};
-    Job like = {regard_additive_forth, whole, {paired, alone}, .how = how};
+    Job like = {regard_additive_forth, whole, .reach = reach};
     if (items * rows == 0 || keys == 0) return DONE;
     return share(jobs, divide(jobs, like, items * rows, threads));
 }
@@ -145,13 +142,13 @@ int regard_additive_scores(const float *e, const float *f, const float *v, const
  * gradient g of the scores sends back. */
 int regard_additive_backward(const float *e, const float *f, const float *v, const long *which,
                              const float *g, float *de, float *df, float *dv, long items,
-                             long rows, long keys, long width, long stride, float paired,
-                             float alone, int how, int apart, int fresh, int threads) {
+                             long rows, long keys, long width, long stride, float reach,
+                             int apart, int fresh, int threads) {
     Job jobs[MOST_THREADS];
     Part whole = {.e = e, .f = f, .v = v, .which = which, .g = g, .de = de, .df = df, .dv = dv,
                   .rows = rows, .keys = keys, .width = width, .stride = stride, .fresh = fresh,
                   .apart = apart};
-    Job like = {regard_additive_back, whole, {paired, alone}, .how = how};
+    Job like = {regard_additive_back, whole, .reach = reach};
     if (items * rows == 0 || keys == 0) return DONE;
     int count = divide(jobs, like, items * rows, threads), result = DONE;
     for (int t = 1; t < count; t++)

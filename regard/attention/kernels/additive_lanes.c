@@ -22,7 +22,7 @@ INLINE void forward_tile(const Part *p, long i, long j, const int C) {
             const float *key = f + c * p->width + h;
             const Side d0 = e0 * *(const Loose *)key + 1.0f;
             const Side d1 = e1 * *(const Loose *)(key + SIDE) + 1.0f;
-            if (p->paired) /* v0/d0 + v1/d1 = (v0 d1 + v1 d0) / (d0 d1) */
+            if (p->together > 1) /* v0/d0 + v1/d1 = (v0 d1 + v1 d0) / (d0 d1) */
                 sum[c] += middle - (v0 * d1 + v1 * d0) / (d0 * d1);
             else
                 sum[c] += v0 * (0.5f - 1.0f / d0) + v1 * (0.5f - 1.0f / d1);
@@ -84,7 +84,7 @@ INLINE void backward_tile(const Part *p, long i, long h, const int R,
 
 INLINE void backward_rows(const Part *p, long i, const int R) {
     for (long h = 0; h < p->width; h += SIDE)
-        if (p->paired)
+        if (p->together > 1)
             backward_tile(p, i, h, R, 1);
         else
             backward_tile(p, i, h, R, 0);

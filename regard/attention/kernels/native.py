@@ -17,7 +17,7 @@ WORK = 1 << 18
 """How many elements are worth a thread of their own."""
 
 DONE, NO_MEMORY = 0, 2
-ALONE, PAIRED, FROM_VECTORS = range(3)
+VECTORS = -1.0
 PRODUCTS, SUMS, SPREAD = range(3)
 DOT, GAUSS, INVERSE = range(3)
 
@@ -43,6 +43,11 @@ def _compiled(level: int) -> ctypes.CDLL | None:
     return None
 
 
+def together(reach: float) -> int:
+    """How many elements share a reciprocal, if vectors reach so far; 0 if e^2x leaves float."""
+    return int(built().regard_together(reach))
+
+
 @cache
 def adds_apart() -> bool:
     """Has this processor units that add beside those that multiply, for its widest vectors?"""
@@ -63,13 +68,14 @@ def exponentials(vectors: Tensor, width: int) -> tuple[Tensor, float]:
 
 
 class How(NamedTuple):
-    """What additive scores are made of, and the ranges |a| + |b| of their reciprocals."""
+    """What additive scores are made of, and how the sums of their way back are made."""
 
-    given: int
-    """Exponentials, `ALONE` or `PAIRED` being enough for their range, or `FROM_VECTORS`."""
+    reach: float
+    """Of exponentials: how far the vectors reach that they are of, max |a| + max |b|.
 
-    paired: float
-    alone: float
+    Or `VECTORS`: what is given are vectors, and C makes the exponentials.
+    """
+
     apart: bool
     """Are sums of the way back better added than multiplied and added? See `adds_apart`."""
 
@@ -84,8 +90,8 @@ def additive_scores(
     items, rows, width = queries.shape
     result = built().regard_additive_scores(
         queries.data_ptr(), keys.data_ptr(), v.data_ptr(), which.data_ptr(), scores.data_ptr(),
-        items, rows, keys.shape[-2], width, queries.stride(0), how.paired, how.alone,
-        how.given, threads(scores.numel() * width)
+        items, rows, keys.shape[-2], width, queries.stride(0), how.reach,
+        threads(scores.numel() * width)
     )  # fmt: skip
     return _in_range(queries, result)
 
@@ -103,8 +109,8 @@ def additive_backward(
     result = built().regard_additive_backward(
         queries.data_ptr(), keys.data_ptr(), v.data_ptr(), which.data_ptr(), sent.data_ptr(),
         *(each.data_ptr() for each in sums),
-        items, rows, keys.shape[-2], width, queries.stride(0), how.paired, how.alone,
-        how.given, int(how.apart), int(fresh), threads(sent.numel() * width)
+        items, rows, keys.shape[-2], width, queries.stride(0), how.reach,
+        int(how.apart), int(fresh), threads(sent.numel() * width)
     )  # fmt: skip
     return _in_range(queries, result)
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from regard.attention.errors import KernelError
 from regard.attention.kernels import native
-from regard.attention.kernels.signatures import FLAG, POINTER, REAL, WHOLE
+from regard.attention.kernels.signatures import FLAG, POINTER, WHOLE
 
 
 class StepMemory(ctypes.Structure):
@@ -17,7 +17,6 @@ class StepMemory(ctypes.Structure):
         *((name, POINTER) for name in ("keys", "values", "reach", "allowed")),
         *((name, WHOLE) for name in ("items", "count", "size", "width", "wide")),
         *((name, WHOLE) for name in ("keys_share", "values_share", "v_share")),
-        *((name, REAL) for name in ("paired", "alone")),
         ("back", FLAG),
     )
 

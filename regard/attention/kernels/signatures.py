@@ -6,8 +6,8 @@ POINTER, WHOLE, FLAG, REAL = ctypes.c_void_p, ctypes.c_long, ctypes.c_int, ctype
 NATURAL = ctypes.c_uint32
 
 DECLARED = {
-    "regard_additive_scores": ([POINTER] * 5 + [WHOLE] * 5 + [REAL] * 2 + [FLAG] * 2, FLAG),
-    "regard_additive_backward": ([POINTER] * 8 + [WHOLE] * 5 + [REAL] * 2 + [FLAG] * 4, FLAG),
+    "regard_additive_scores": ([POINTER] * 5 + [WHOLE] * 5 + [REAL] + [FLAG], FLAG),
+    "regard_additive_backward": ([POINTER] * 8 + [WHOLE] * 5 + [REAL] + [FLAG] * 3, FLAG),
     "regard_exponentials": ([POINTER] * 2 + [WHOLE] * 3 + [FLAG], REAL),
     "regard_step": ([POINTER] * 3 + [REAL] + [POINTER] * 2 + [FLAG], FLAG),
     "regard_step_back": ([POINTER] * 3 + [REAL] + [POINTER] * 2 + [FLAG], FLAG),
@@ -27,6 +27,7 @@ DECLARED = {
     "regard_rounded": ([POINTER] * 3 + [WHOLE] * 2 + [FLAG], None),
     "regard_unrounded": ([POINTER] * 4 + [WHOLE] * 2 + [FLAG], None),
     "regard_flush": ([FLAG] * 2, FLAG),
+    "regard_together": ([REAL], FLAG),
     "regard_adds_apart": ([], FLAG),
     "regard_level": ([], FLAG),
 }

@@ -23,8 +23,7 @@ typedef struct {
     const unsigned char *allowed;
     long items, count, size, width, wide;
     long keys_share, values_share, v_share;
-    float paired, alone; /* the ranges of additive scores */
-    int back;            /* did the last step go from the last item to the first? */
+    int back; /* did the last step go from the last item to the first? */
 } Memory;
 
 /* What one step asks, and where its answer goes. */
@@ -123,9 +122,10 @@ static Part compared(const Step *s, long item, float *e, long until) {
     for (long j = 0; j < until; j++)
         longest = fmaxf(longest, m->reach[own * m->count + j]);
     memcpy(e + m->width, s->v + item / m->v_share * m->size, m->size * sizeof(float));
-    if (!(farthest + longest < m->alone)) return (Part){.keys = 0}; /* or NaN */
+    const int together = regard_together(farthest + longest);
+    if (!together) return (Part){.keys = 0};
     return (Part){.e = e, .f = m->keys + own * m->count * m->width, .v = e + m->width, .rows = 1,
-                  .keys = until, .width = m->width, .paired = farthest + longest < m->paired};
+                  .keys = until, .width = m->width, .together = together};
 }
 
 /* What reaches the scores, of what reaches the weights that softmax made of them; in place. */

@@ -12,7 +12,6 @@ from torch import Tensor
 from regard.attention.axes import Context, Weights
 from regard.attention.kernels import native, native_step
 from regard.attention.kernels.additive import Additive
-from regard.attention.kernels.additive_engines import ALONE, PAIRED
 from regard.attention.kernels.comparison import Dot, Tanh
 from regard.attention.kernels.request import Request
 from regard.attention.kernels.rule import Soft
@@ -99,8 +98,6 @@ class Known:
             keys_share=items // keys.shape[:-2].numel(),
             values_share=items // values.shape[:-2].numel(),
             v_share=items if self.one_v else 1,
-            paired=PAIRED,
-            alone=ALONE,
         )
 
     def own_v(self, comparison: Tanh) -> Tensor:
