@@ -127,6 +127,15 @@ def test_tails_of_every_length(
     )
 
 
+@pytest.mark.parametrize("hidden", [1000, 1024], ids=["made before", "made on the way"])
+@pytest.mark.usefixtures("engine")
+def test_more_keys_than_stay_in_the_cache(hidden: int) -> None:
+    """They are gone through some at a time: 32 where vectors are so long."""
+    queries, _, _ = draw_inputs()
+    pairs = [torch.randn(BATCH, 61, size) for size in (SIZE, VALUE_SIZE)]
+    assert_agrees(make_attention(hidden=hidden), [queries, *pairs])
+
+
 @pytest.mark.parametrize("threads", [1, 2, 3, 5])
 def test_any_number_of_threads(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "threads", lambda work: threads)

@@ -9,6 +9,8 @@
 
 #ifdef __AVX512F__
 
+enum { CLOSE = 1 << 15 }; /* so many numbers of keys stay in the cache while rows pass by */
+
 /* 1 / d: 14 bits by table, the rest by one Newton step. */
 INLINE __m512 reciprocal(__m512 d) {
     __m512 r = _mm512_rcp14_ps(d);
@@ -77,18 +79,23 @@ INLINE void forward_tile(const Part *p, long i, long j, const int R, const int C
     ask_ahead(p->ahead);
 }
 
-/* All keys for R rows. */
-INLINE void forward_rows(const Part *p, long i, const int R) {
-    long j = 0;
-    for (; j + 4 <= p->keys; j += 4) forward_tile(p, i, j, R, 4);
-    if (j + 2 <= p->keys) forward_tile(p, i, j, R, 2), j += 2;
-    if (j < p->keys) forward_tile(p, i, j, R, 1);
+/* Some keys for R rows. */
+INLINE void forward_rows(const Part *p, long i, long from, long until, const int R) {
+    long j = from;
+    for (; j + 4 <= until; j += 4) forward_tile(p, i, j, R, 4);
+    if (j + 2 <= until) forward_tile(p, i, j, R, 2), j += 2;
+    if (j < until) forward_tile(p, i, j, R, 1);
 }
 
+/* As many keys as stay in the cache for all rows, then the next. */
 void regard_additive_forth(const Part *p) {
-    long i = 0;
-    for (; i + 2 <= p->rows; i += 2) forward_rows(p, i, 2);
-    if (i < p->rows) forward_rows(p, i, 1);
+    const long some = CLOSE / p->width < 4 ? 4 : CLOSE / p->width / 4 * 4;
+    for (long from = 0, until; from < p->keys; from = until) {
+        long i = 0;
+        until = from + some < p->keys ? from + some : p->keys;
+        for (; i + 2 <= p->rows; i += 2) forward_rows(p, i, from, until, 2);
+        if (i < p->rows) forward_rows(p, i, from, until, 1);
+    }
 }
 
 /* tanh = 1 - 1 / d, d = (1 + u) / 2, of two rows: one reciprocal serves both, where their product
