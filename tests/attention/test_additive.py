@@ -32,7 +32,7 @@ def engine(request, monkeypatch: pytest.MonkeyPatch) -> str:
     else:
         name, *apart = request.param.split(", ")
         level = min(native.LEVELS.index(name), native.level())
-        monkeypatch.setattr(native, "adds_apart", lambda: bool(apart))
+        monkeypatch.setattr(native, "amd", lambda: bool(apart))
         monkeypatch.setattr(native, "level", lambda: level)
     return request.param
 
@@ -119,7 +119,7 @@ def test_in_blocks_of_rows(mask: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_tails_of_every_length(
     rows: int, keys: int, apart: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(native, "adds_apart", lambda: apart)
+    monkeypatch.setattr(native, "amd", lambda: apart)
     queries, _, _ = draw_inputs()
     more = torch.cat([queries, queries.flip(1), queries], 1)
     assert_agrees(

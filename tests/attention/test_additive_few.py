@@ -74,7 +74,7 @@ def test_runs_of_rows_on_any_number_of_threads(
 def test_it_is_at_most_twice_as_wrong_as_plain_code(
     scale: float, apart: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(native, "adds_apart", lambda: apart)
+    monkeypatch.setattr(native, "amd", lambda: apart)
     assert_at_most_twice_as_wrong(torch.float32, scale, None, (53, 47, 61, HIDDEN))
 
 

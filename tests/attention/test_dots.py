@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from regard import attend, errors, kernels, masks, scores, selection
-from regard.attention.kernels import native
+from regard.attention.kernels import dots, native
 
 pytestmark = pytest.mark.skipif(
     native.library() is None, reason="the C kernels were not built here"
@@ -72,6 +72,32 @@ def assert_agrees(given: list[Tensor], **more) -> None:
 def test_it_is_the_reference(score: scores.Score, rows: int, keys: int) -> None:
     # Many items: of few, the largest error would be a matter of luck.
     assert_agrees(drawn((16, 3, rows, 7), (16, 3, keys, 7), (16, 3, keys, 11)), score=score)
+
+
+@pytest.mark.parametrize("mask", [None, masks.Causal()], ids=["all", "causal"])
+def test_many_keys(mask: masks.Mask | None) -> None:
+    """As many as torch would otherwise be asked about, and more rows than a block has."""
+    assert_agrees(drawn((2, 2, 131, 16), (2, 2, 2051, 16), (2, 2, 2051, 16)), mask=mask)
+
+
+@pytest.mark.parametrize(
+    ("keys", "level", "amd", "learns", "here"),
+    [
+        (512, 2, False, True, True),
+        (513, 2, False, True, False),
+        (4096, 2, True, True, True),
+        (4097, 2, True, True, False),
+        (513, 2, True, False, False),
+        (513, 1, True, True, False),
+    ],
+)
+def test_where_it_is_the_quickest(
+    keys: int, level: int, amd: bool, learns: bool, here: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native, "level", lambda: level)
+    monkeypatch.setattr(native, "amd", lambda: amd)
+    pairs = torch.empty(keys, 64), torch.empty(keys, 64)
+    assert dots.quicker(*pairs, items=64, learns=learns) is here
 
 
 @pytest.mark.parametrize("keys", [64, 131])

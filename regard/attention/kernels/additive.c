@@ -33,8 +33,8 @@ int regard_together(float reach) {
     return 4.0f * reach < most ? 4 : 2.0f * reach < most ? 2 : reach < most;
 }
 
-/* Has this processor units for its widest vectors that add, beside those that multiply? AMD's have. */
-int regard_adds_apart(void) {
+/* Is the processor one of AMD's? They have units that add beside those that multiply, for all vectors. */
+int regard_amd(void) {
 #ifdef X86
     __builtin_cpu_init();
     return __builtin_cpu_is("amd") != 0;

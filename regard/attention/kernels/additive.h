@@ -29,7 +29,7 @@ typedef struct {
     long rows, keys, width, stride;
     int together; /* how many elements share a reciprocal: see regard_together */
     int fresh; /* on the way back: df and dv hold nothing yet */
-    int apart; /* and units that add stand beside those that multiply: see regard_adds_apart */
+    int apart; /* and units that add stand beside those that multiply, as in AMD's processors */
     struct Ahead *ahead; /* what to ask memory for after each tile, or NULL: see ahead.h */
 } Part;
 
@@ -43,7 +43,7 @@ void regard_share(Work work, void *jobs, size_t size, int count);
 void regard_additive_forth(const Part *part);
 void regard_additive_back(const Part *part);
 int regard_together(float reach);
-int regard_adds_apart(void);
+int regard_amd(void);
 long regard_next_rows(long left, long most);
 float regard_row_exponentials(const float *x, float *to, long rows, long size, long width);
 float regard_exponentials(const float *x, float *to, long rows, long size, long width, int threads);

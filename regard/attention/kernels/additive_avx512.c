@@ -39,7 +39,7 @@ INLINE Quotient of_four(const float *v, const float *e, const float *f) {
     return (Quotient){_mm512_fmadd_ps(a.top, b.bottom, rest), _mm512_mul_ps(a.bottom, b.bottom)};
 }
 
-/* Half of the v, less the quotient: what the elements add to a score, halved. */
+/* Half of the v, less the quotient. */
 INLINE __m512 less(const float *v, int count, Quotient q) {
     __m512 sum = _mm512_loadu_ps(v);
     for (int n = 1; n < count; n++) sum = _mm512_add_ps(sum, _mm512_loadu_ps(v + 16 * n));
@@ -47,9 +47,21 @@ INLINE __m512 less(const float *v, int count, Quotient q) {
     return _mm512_fnmadd_ps(q.top, reciprocal(q.bottom), middle);
 }
 
-INLINE __m512 of_one(const float *v, const float *e, const float *f) {
+/* What `count` sides of hidden units add to a score, halved. */
+INLINE __m512 part_of(const float *v, const float *e, const float *f, const int count) {
+    if (count == 4) return less(v, 4, of_four(v, e, f));
+    if (count == 2) return less(v, 2, of_two(v, e, f));
     const __m512 z = _mm512_sub_ps(_mm512_set1_ps(0.5f), reciprocal(one_more(e, f)));
     return _mm512_mul_ps(_mm512_loadu_ps(v), z);
+}
+
+INLINE void add_parts(__m512 sum[2][4], const float *v, const float *e, const float *f, long width,
+                      const int R, const int C, const int count) {
+    for (int c = 0; c < C; c++)
+        for (int r = 0; r < R; r++) {
+            const __m512 part = part_of(v, e + r * width, f + c * width, count);
+            sum[r][c] = _mm512_add_ps(sum[r][c], part);
+        }
 }
 
 /* R rows against C keys at once, so that each load serves several pairs. */
@@ -60,19 +72,9 @@ INLINE void forward_tile(const Part *p, long i, long j, const int R, const int C
     long h = 0;
     for (int r = 0; r < R; r++)
         for (int c = 0; c < C; c++) sum[r][c] = _mm512_setzero_ps();
-#define EACH_PAIR(part)                \
-    for (int c = 0; c < C; c++)        \
-        for (int r = 0; r < R; r++) {  \
-            const float *own = e + r * w + h, *key = f + c * w + h; \
-            sum[r][c] = _mm512_add_ps(sum[r][c], part); \
-        }
-    for (; p->together == 4 && h + 64 <= w; h += 64)
-        EACH_PAIR(less(v + h, 4, of_four(v + h, own, key)))
-    for (; p->together > 1 && h < w; h += 32)
-        EACH_PAIR(less(v + h, 2, of_two(v + h, own, key)))
-    for (; h < w; h += 16)
-        EACH_PAIR(of_one(v + h, own, key))
-#undef EACH_PAIR
+    for (; p->together == 4 && h + 64 <= w; h += 64) add_parts(sum, v + h, e + h, f + h, w, R, C, 4);
+    for (; p->together > 1 && h < w; h += 32) add_parts(sum, v + h, e + h, f + h, w, R, C, 2);
+    for (; h < w; h += 16) add_parts(sum, v + h, e + h, f + h, w, R, C, 1);
     for (int r = 0; r < R; r++)
         for (int c = 0; c < C; c++)
             p->scores[(i + r) * p->keys + j + c] = 2.0f * _mm512_reduce_add_ps(sum[r][c]);

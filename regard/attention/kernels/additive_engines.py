@@ -134,7 +134,7 @@ class Exponentials:
     """
 
     def __init__(self, problem: Problem, queries: Tensor, keys: Tensor, reach: float) -> None:
-        self.problem, self.how = problem, native.How(reach, native.adds_apart())
+        self.problem, self.how = problem, native.How(reach, native.amd())
         self.queries, self.keys = queries.contiguous(), keys.contiguous()
         self.hidden, self.which = problem.queries.shape[-1], problem.which
         missing = queries.shape[-1] - self.hidden

@@ -19,8 +19,9 @@ from regard.attention.kernels.request import Request, View
 from regard.attention.kernels.rule import Soft
 from regard.attention.looking import in_transform
 
-WIDEST, LONGEST = 256, (0, 192, 512)
-"""Up to so long vectors and so many keys, by the level of processor, this is the quickest."""
+WIDEST, LONGEST, LEARNED = 256, (0, 192, 512), 4096
+"""Up to so long vectors and so many keys, by the level of processor, this is the quickest; up to so
+many with a gradient, where an AMD processor has AVX-512: torch's way back is slower there."""
 
 FEW = 64
 """Weights of so many keys are kept for the way back, or of as many as a value has numbers: they
@@ -74,7 +75,9 @@ class Dots:
 def quicker(keys: Tensor, values: Tensor, items: int, *, learns: bool) -> bool:
     """Would so many items read these more quickly here than by what torch has?"""
     (count, size), wide = keys.shape[-2:], values.shape[-1]
-    if count > LONGEST[native.level()] or size > WIDEST or wide > WIDEST:
+    level = native.level()
+    longest = LEARNED if learns and level == 2 and native.amd() else LONGEST[level]
+    if count > longest or size > WIDEST or wide > WIDEST:
         return False
     # The way back gives each thread whole items.
     return not learns or items >= torch.get_num_threads()

@@ -49,9 +49,13 @@ def together(reach: float) -> int:
 
 
 @cache
-def adds_apart() -> bool:
-    """Has this processor units that add beside those that multiply, for its widest vectors?"""
-    return bool(built().regard_adds_apart())
+def amd() -> bool:
+    """Is the processor one of AMD's?
+
+    They have units that add beside those that multiply, for vectors of any width; and products of
+    matrices by torch run below their pace.
+    """
+    return bool(built().regard_amd())
 
 
 def exponentials(vectors: Tensor, width: int) -> tuple[Tensor, float]:
@@ -77,7 +81,7 @@ class How(NamedTuple):
     """
 
     apart: bool
-    """Are sums of the way back better added than multiplied and added? See `adds_apart`."""
+    """Are sums of the way back better added than multiplied and added? On AMD's processors."""
 
 
 def additive_scores(

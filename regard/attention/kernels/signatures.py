@@ -28,7 +28,7 @@ DECLARED = {
     "regard_unrounded": ([POINTER] * 4 + [WHOLE] * 2 + [FLAG], None),
     "regard_flush": ([FLAG] * 2, FLAG),
     "regard_together": ([REAL], FLAG),
-    "regard_adds_apart": ([], FLAG),
+    "regard_amd": ([], FLAG),
     "regard_level": ([], FLAG),
 }
 """By name: the types of its arguments, and of its result."""

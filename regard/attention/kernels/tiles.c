@@ -17,17 +17,17 @@ INLINE void compare(const float *const *rows, const Side *turned, long size, int
 INLINE void add(const Terms *terms, long at, int sides, float *to, long row, int fresh) {
     const float *w = terms->w, *x = terms->x + at;
     const long w_i = terms->w_i, w_t = terms->w_t, x_t = terms->row;
-    Side sum[ROWS][SIDES];
-    for (int i = 0; i < ROWS; i++)
-        for (int c = 0; c < sides; c++)
-            sum[i][c] = fresh ? (Side){0} : (Side)*(Loose *)(to + i * row + c * SIDE);
+    Side sum[ROWS][SIDES] = {0}; /* of these terms alone: a sum of few is more exact */
     for (long t = terms->from; t < terms->until; t++)
         for (int i = 0; i < ROWS; i++)
             for (int c = 0; c < sides; c++)
                 sum[i][c] += w[i * w_i + t * w_t] * *(const Loose *)(x + t * x_t + c * SIDE);
     for (int i = 0; i < ROWS; i++) {
         const float share = terms->shares ? terms->shares[i] : 1.0f;
-        for (int c = 0; c < sides; c++) *(Loose *)(to + i * row + c * SIDE) = share * sum[i][c];
+        for (int c = 0; c < sides; c++) {
+            Loose *at = (Loose *)(to + i * row + c * SIDE);
+            *at = fresh ? share * sum[i][c] : (Side)*at + sum[i][c];
+        }
     }
 }
 
