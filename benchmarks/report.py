@@ -14,7 +14,8 @@ HEADER = """# Benchmarks
 
 `make bench` runs these measurements and writes this page from what they found, which is kept as
 JSON in `benchmarks/results`. No figure here comes from elsewhere. `python -m benchmarks --list`
-names the single ones, and `python -m benchmarks NAME` runs one.
+names the single ones, and `python -m benchmarks NAME` runs one. Other machines have pages of their
+own, in folders of `benchmarks/results`.
 
 How to read the tables. Contestants take turns, round after round, so that whatever slows the
 machine slows all of them. A time is the median of all rounds; in parentheses, a tenth of the rounds

@@ -144,6 +144,14 @@ def test_the_page_has_these_numbers_and_no_others(tmp_path: Path) -> None:
     assert (tmp_path / "images" / "bench-dot.png").stat().st_size > 10_000
 
 
+@pytest.mark.parametrize("machine", [".", "intel", "avx2"])
+def test_the_pages_are_what_their_results_say(machine: str, tmp_path: Path) -> None:
+    """No figure of theirs was written by hand, or is left of results that are gone."""
+    folder = results.RESULTS / machine
+    page = (command.DOCS if machine == "." else folder) / "benchmarks.md"
+    assert report.write(results.read(folder), tmp_path).read_text() == page.read_text()
+
+
 def test_an_empty_page_has_no_numbers(tmp_path: Path) -> None:
     assert NUMBER.findall(report.write({}, tmp_path).read_text()) == []
 
