@@ -9,7 +9,17 @@ x-transformers' `Attend` is a further peer for the scaled dot product, in turns 
 
 from collections.abc import Sequence
 
-from benchmarks.race import OURS, Case, Contestant, Work, Workers, mark_better, race, working
+from benchmarks.race import (
+    OURS,
+    Case,
+    Contestant,
+    Work,
+    Workers,
+    duels,
+    mark_better,
+    race,
+    working,
+)
 from benchmarks.results import Row
 from benchmarks.settings import Outcome, Settings, median, promise
 from benchmarks.steps import BOTH, FORWARD
@@ -48,10 +58,9 @@ def run(settings: Settings) -> Outcome:
 
 
 def _others(workers: Workers, case: Case) -> list[Row]:
-    """The further peers' rows, from a race with ours alone: all heaps would not fit into memory."""
-    workers.end()
-    rows = race(workers, case, (BY_HAND[0], *PEERS), [_work(case)])
-    workers.end()
+    """The further peers' rows, each in turns with ours alone."""
+    workers.end()  # what those by hand have left in their heaps would not fit beside theirs
+    rows = duels(workers, case, (BY_HAND[0], *PEERS), [_work(case)])
     return [row for row in rows if row["who"] != OURS]
 
 

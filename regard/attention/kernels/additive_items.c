@@ -5,9 +5,9 @@
  * (items, rows, keys). Item n reads the keys f[which[n]], so that beams share theirs; from one item
  * of e to the next are `stride` numbers, so that a block of rows can be asked for.
  *
- * e and f are exponentials, of vectors that reach so far, or, if `reach` is below 0, what these are to be
- * made of. Then each thread makes
- * those of one item and a run of its rows, which stay in its cache; nothing of their size is held.
+ * e and f are exponentials, of vectors that reach so far, or, if `reach` is below 0, what these are
+ * to be made of. Then each thread makes those of one item and a run of its rows, which stay in its
+ * cache; nothing of their size is held.
  */
 
 #include <stdlib.h>

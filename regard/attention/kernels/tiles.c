@@ -26,7 +26,7 @@ INLINE void add(const Terms *terms, long at, int sides, float *to, long row, int
         const float share = terms->shares ? terms->shares[i] : 1.0f;
         for (int c = 0; c < sides; c++) {
             Loose *at = (Loose *)(to + i * row + c * SIDE);
-            *at = fresh ? share * sum[i][c] : (Side)*at + sum[i][c];
+            *at = share * (fresh ? sum[i][c] : (Side)*at + sum[i][c]);
         }
     }
 }
