@@ -2,8 +2,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
+KERNELS := regard/attention/kernels
+BUILT_FROM := $(wildcard $(KERNELS)/*.[ch]) $(KERNELS)/abi.py $(KERNELS)/signatures.py
+# Where there is a Makefile there is a compiler: kernels that cannot be built are an error.
+export REGARD_REQUIRE_NATIVE ?= 1
 
-.PHONY: help demo tour test test-slow check fix bench clean
+.PHONY: help demo tour test test-slow sanitize check fix bench clean
 
 help:  ## list these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -21,6 +25,9 @@ test: $(READY)  ## everything that must hold, in a few minutes
 
 test-slow: $(READY)  ## what takes longer
 	$(BIN)/pytest -q -m slow
+
+sanitize: $(READY)  ## the C kernels under AddressSanitizer and UBSan: their tests, and a fuzz
+	$(BIN)/python -m tests.fuzz.sanitize
 
 check: $(READY)  ## format, lint, types, layers
 	$(BIN)/ruff format --check .
@@ -40,7 +47,7 @@ clean:  ## forget the environment
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 
 # torch by its exact number first: a range would bring gigabytes of CUDA.
-$(READY): pyproject.toml constraints.txt setup.py $(wildcard regard/attention/kernels/*.[ch])
+$(READY): pyproject.toml constraints.txt setup.py $(BUILT_FROM)
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check "$$(grep '^torch==' constraints.txt)"
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'

@@ -1,31 +1,67 @@
 """The C kernels. Everything else is in pyproject.toml."""
 
+import os
 import platform
+import runpy
 from pathlib import Path
+from types import SimpleNamespace
 
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 
 KERNELS = Path("regard/attention/kernels")
 X86 = platform.machine().lower() in ("x86_64", "amd64")
-LEVELS = {"any": [], "avx2": ["-mavx2", "-mfma"], "avx512": ["-mavx512f", "-mfma"]}
-"""The same sources for each kind of processor; `kernels/native.py` picks one when it is needed."""
 
-# Optional: without a compiler the installation succeeds and plain PyTorch serves. No -ffast-math:
-# linked in, it would turn on flush-to-zero for the whole process.
+# Optional: without a compiler the installation succeeds and plain PyTorch serves.
+REQUIRED = os.environ.get("REGARD_REQUIRE_NATIVE") == "1"
+MORE_FLAGS = os.environ.get("REGARD_CFLAGS", "").split()
+
+# By its path: to import it from the package would import torch, which is not there yet.
+abi = SimpleNamespace(**runpy.run_path(str(KERNELS / "abi.py")))
+
+
+class BuildKernels(build_ext):
+    """Always builds anew, and notes beside each library what it holds."""
+
+    def run(self) -> None:
+        """Delete what was built before: a build that fails must not leave it to be taken as new."""
+        folders = [Path(self.build_lib) / KERNELS, *([KERNELS] if self.inplace else [])]
+        for folder in folders:
+            for level in abi.LEVELS:
+                library = folder / abi.library_path(level).name
+                library.unlink(missing_ok=True)
+                abi.digest_path(library).unlink(missing_ok=True)
+        self.force = True  # by their times alone, objects of other flags would pass as new
+        super().run()
+
+    def build_extension(self, ext: Extension) -> None:
+        """Build it, and write its digest beside it."""
+        super().build_extension(ext)
+        library = Path(self.get_ext_fullpath(ext.name))
+        abi.digest_path(library).write_text(abi.digest(library.read_bytes()) + "\n")
+
+    def copy_extensions_to_source(self) -> None:
+        """Copy the digests, too: an editable installation is served from the sources."""
+        super().copy_extensions_to_source()
+        for ext in self.extensions:
+            built = abi.digest_path(Path(self.build_lib) / self.get_ext_filename(ext.name))
+            if built.exists():
+                self.copy_file(str(built), str(KERNELS / built.name))
+
+
 setup(
+    cmdclass={"build_ext": BuildKernels},
     ext_modules=[
         Extension(
             f"regard.attention.kernels._native_{level}",
-            sorted(str(path) for path in KERNELS.glob("*.c")),
-            depends=sorted(str(path) for path in KERNELS.glob("*.h")),
-            extra_compile_args=[
-                "-O3", "-std=c11", "-pthread", "-fopenmp-simd",
-                "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", *flags,
-            ],
+            [str(path) for path in abi.sources() if path.suffix == ".c"],
+            depends=[str(path) for path in abi.sources() if path.suffix == ".h"],
+            define_macros=[("REGARD_ABI", f'"{abi.abi_hash(level)}"')],
+            extra_compile_args=[*abi.FLAGS, *flags, *MORE_FLAGS],
             extra_link_args=["-pthread", "-ldl"],
-            optional=True,
+            optional=not REQUIRED,
         )
-        for level, flags in LEVELS.items()
+        for level, flags in abi.LEVELS.items()
         if X86 or not flags
-    ]
-)  # fmt: skip
+    ],
+)

@@ -25,7 +25,7 @@ from benchmarks.measure import FailedError
 from benchmarks.peers import packages_of, python_of
 from benchmarks.results import Row
 from benchmarks.settings import Outcome, Settings, promise
-from regard.seq2seq.reading import SYMMETRIES, alignment_error, read_pharaoh, symmetrised
+from regard.seq2seq.alignment import SYMMETRIES, alignment_error, read_pharaoh, symmetrize
 from regard.tasks.aligning import open_aligning
 from regard.tasks.pairs.aligning import Aligning, linked
 
@@ -167,7 +167,7 @@ def _error_of_links(files: Files, *paths: Path) -> dict[str, float]:
     sides = [each[: files.count] for each in both]
     made = {"forward": sides[0], "backward": sides[1]}
     for rule in SYMMETRIES:
-        made[rule] = [symmetrised(rule, a, b) for a, b in zip(*sides, strict=True)]
+        made[rule] = [symmetrize(rule, a, b) for a, b in zip(*sides, strict=True)]
     return {
         rule: {score.name: score.value for score in alignment_error(links, gold)}["AER"]
         for rule, links in made.items()

@@ -2,7 +2,7 @@
 
 Two layers of a Transformer, or a GRU with additive attention by hand: forward, backward and
 optimiser, nothing of regard in the model. What differs is what becomes of freed memory: returned
-to the system, kept under `kernels.kept_heap()`, or kept because `mallopt` was called by hand. Each
+to the system, kept under `kernels.keep_heap()`, or kept because `mallopt` was called by hand. Each
 has a process of its own; the JSON says how many page faults a step has.
 """
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.contestants.captions import IDS
 from benchmarks.measure import FailedError
 from benchmarks.settings import Settings
-from regard.seq2seq.data import Pair, PairCodec, build_texts, open_pairs
+from regard.seq2seq.data import Pair, PairCodec, build_tokenizers, open_pairs
 
 PIECES = 8000
 TRAIN, TEST = 64 * 32, 640
@@ -32,7 +32,7 @@ def pairs_of(folder: Path, name: str) -> list[Pair]:
 def write_ids(settings: Settings) -> None:
     """Learn the pieces from all of the training text, and write the ids of some pairs."""
     train = pairs_of(folder(settings), "train")
-    texts = build_texts(
+    texts = build_tokenizers(
         [pair.source for pair in train], [pair.target or "" for pair in train],
         kind="subwords", size=PIECES, joint=True,
     )  # fmt: skip

@@ -14,7 +14,7 @@ from benchmarks.bleu import RUNS, commanded
 from benchmarks.results import Row
 from benchmarks.settings import Outcome, Settings, promise
 from regard.tasks import dates
-from regard.tasks.config import Layer, Translate, as_toml, load
+from regard.tasks.config import ConfigSource, TranslateConfig, as_toml, load
 from regard.tasks.demo import SETTINGS, TEST, TRAIN, VALID
 
 SEEDS, STEPS = (1, 2, 3), 900
@@ -57,11 +57,13 @@ def error(row: Row) -> float:
     return row["aligned"][NAMED]["AER"]["value"]
 
 
-def _config(paths: dict[str, Path], way: str, seed: int, steps: int) -> Translate:
+def _config(paths: dict[str, Path], way: str, seed: int, steps: int) -> TranslateConfig:
     files: dict[str, object] = {"train": [str(paths["train"])], "valid": [str(paths["valid"])]}
     if way == "guided":
         links = [str(dates.links_beside(paths["train"]))]
         files |= {"links": links, "link_units": "char", "link_nulls": True}
     training = {"steps": steps, "seed": seed, "threads": 1}
     chosen = {"data": files, "training": training}
-    return load(Translate, said=[Layer("the demo", SETTINGS), Layer("here", chosen)])
+    return load(
+        TranslateConfig, said=[ConfigSource("the demo", SETTINGS), ConfigSource("here", chosen)]
+    )

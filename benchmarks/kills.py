@@ -19,10 +19,10 @@ from pathlib import Path
 
 from benchmarks.results import Row
 from benchmarks.settings import Outcome, Settings, promise
-from regard.seq2seq.training import Store
+from regard.seq2seq.training import Checkpoints
 from regard.tasks import dates
-from regard.tasks.config import Layer, load
-from regard.tasks.config.translate import Translate
+from regard.tasks.config import ConfigSource, load
+from regard.tasks.config.translate import TranslateConfig
 from regard.tasks.translate import training
 
 KILLS, FEWER = 100, 6
@@ -66,7 +66,9 @@ def run(settings: Settings) -> Outcome:
     ])  # fmt: skip
 
 
-def _killed(here: Path, config: Translate, where: str, kill: Callable[..., int], count: int) -> Row:
+def _killed(
+    here: Path, config: TranslateConfig, where: str, kill: Callable[..., int], count: int
+) -> Row:
     """Kill so many times; a run that came through gives way to another."""
     draw, lost, runs = random.Random(11), [], 0
     while len(lost) < count:
@@ -85,14 +87,16 @@ def _killed(here: Path, config: Translate, where: str, kill: Callable[..., int],
     }  # fmt: skip
 
 
-def _at_random(lasts: float, config: Translate, folder: Path, draw: random.Random, _: int) -> int:
+def _at_random(
+    lasts: float, config: TranslateConfig, folder: Path, draw: random.Random, _: int
+) -> int:
     child = _forked(config, folder)
     time.sleep(draw.uniform(0.0, lasts))
     os.kill(child, signal.SIGKILL)
     return _ended(child)
 
 
-def _in_a_save(config: Translate, folder: Path, draw: random.Random, number: int) -> int:
+def _in_a_save(config: TranslateConfig, folder: Path, draw: random.Random, number: int) -> int:
     stage, save, seen = STAGES[number % len(STAGES)], draw.randint(1, 3), 0
 
     def after(done: str) -> None:
@@ -104,7 +108,7 @@ def _in_a_save(config: Translate, folder: Path, draw: random.Random, number: int
     return _ended(_forked(config, folder, after))
 
 
-def _forked(config: Translate, folder: Path, after: After | None = None) -> int:
+def _forked(config: TranslateConfig, folder: Path, after: After | None = None) -> int:
     """A child that trains in the folder."""
     child = os.fork()
     if child:
@@ -126,7 +130,7 @@ def _lost(folder: Path) -> int:
     """How many updates are in the log but in no checkpoint."""
     log = folder / "log.jsonl"
     steps = re.findall(rb'"step": (\d+), "loss"', log.read_bytes()) if log.exists() else []
-    saved = Store(folder).steps() if steps else []
+    saved = Checkpoints(folder).steps() if steps else []
     return int(steps[-1]) - saved[-1] if saved else 0
 
 
@@ -136,8 +140,8 @@ def _contents(folder: Path) -> dict[str, bytes]:
     return {p.name: p.read_bytes() for p in (*sorted(last.iterdir()), folder / "log.jsonl")}
 
 
-def _config(here: Path) -> Translate:
+def _config(here: Path) -> TranslateConfig:
     paths = dates.write(here / "data", 2000, 100, 100, 1)
     files = {"train": [str(paths["train"])], "valid": [str(paths["valid"])]}
-    said = [Layer("the benchmark", SETTINGS), Layer("the benchmark", {"data": files})]
-    return load(Translate, said=said)
+    said = [ConfigSource("the benchmark", SETTINGS), ConfigSource("the benchmark", {"data": files})]
+    return load(TranslateConfig, said=said)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from regard.attention import errors, kernels, masks, scores, selection
     from regard.attention.attend import Attention, attend
-    from regard.attention.heads import MultiHead
     from regard.attention.memory import Memory
+    from regard.attention.multihead import MultiHead
     from regard.attention.reading import Reading
     from regard.attention.state import State
     from regard.tasks.runs import load
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Attention": "regard.attention.attend",
     "Memory": "regard.attention.memory",
-    "MultiHead": "regard.attention.heads",
+    "MultiHead": "regard.attention.multihead",
     "Reading": "regard.attention.reading",
     "State": "regard.attention.state",
     "attend": "regard.attention.attend",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from regard import scores, selection
-from regard.attention.state import LooksBack
+from regard.attention.state import Stateful
 
 SIZE = 5
 """Of queries and keys alike, so that all scores can compare them."""
@@ -33,7 +33,7 @@ class Mechanism:
     @property
     def looks_back(self) -> bool:
         """What it reads depends on what it read before."""
-        return isinstance(self.make(), LooksBack)
+        return isinstance(self.make(), Stateful)
 
     def __str__(self) -> str:
         return self.name

@@ -14,7 +14,12 @@ from benchmarks.measure import FailedError
 from benchmarks.steps import BOTH, FORWARD
 from regard import Attention, attend, kernels, masks, scores, selection
 from regard.attention.kernels.additive import scores as compared
-from regard.attention.kernels.additive_engines import Exponentials, Problem, engine, exponentials
+from regard.attention.kernels.additive_backends import (
+    AdditiveInputs,
+    NativeExp,
+    backend,
+    exponentials,
+)
 
 KEPT = ExitStack()
 """What lasts as long as the process."""
@@ -26,7 +31,7 @@ Call = Callable[[], object]
 class Projected(scores.Score):
     """vᵀ tanh(q + k) of queries and keys that are projected already: the read alone."""
 
-    compares = kernels.Tanh
+    compares = kernels.AdditiveComparison
 
     def __init__(self, v: Tensor) -> None:
         super().__init__()
@@ -34,7 +39,7 @@ class Projected(scores.Score):
 
     def compare(self, queries: Tensor, prepared: Any, trace: Any) -> kernels.Comparison:
         """As `scores.Additive`, without its matrices."""
-        return kernels.Tanh(queries, prepared["keys"], self.v[None])
+        return kernels.AdditiveComparison(queries, prepared["keys"], self.v[None])
 
 
 def additive(case: Case) -> Call:
@@ -49,7 +54,7 @@ def additive_scores(case: Case) -> Call:
     """The scores alone, from projected queries and keys, nothing kept from before."""
     batch, queries, keys, hidden = case["batch"], case["queries"], case["keys"], case["hidden"]
     q, k, v = leaves = drawn((batch, queries, hidden), (batch, keys, hidden), (1, 1, hidden))
-    return stepped(lambda: compared(kernels.Tanh(q, k, v), {}), leaves, case)
+    return stepped(lambda: compared(kernels.AdditiveComparison(q, k, v), {}), leaves, case)
 
 
 def additive_kernel(case: Case) -> Call:
@@ -58,8 +63,8 @@ def additive_kernel(case: Case) -> Call:
     q, k, v = drawn((batch, queries, hidden), (batch, keys, hidden), (batch, hidden))
     kept, reach = exponentials(k)
     reaches = kept.new_full((*kept.shape[:-1], 1), reach)
-    running = engine(Problem(q, k, v, torch.arange(batch), kept, reaches))
-    if not isinstance(running, Exponentials):
+    running = backend(AdditiveInputs(q, k, v, torch.arange(batch), kept, reaches))
+    if not isinstance(running, NativeExp):
         raise FailedError("not run: the C kernels were not built")
     return stepped(lambda: running.scores(slice(None)), [], case)
 
@@ -114,7 +119,7 @@ def sparse(case: Case) -> Call:
     select = (
         selection.Sparsemax() if case["alpha"] == 2.0 else selection.Entmax(alpha=case["alpha"])
     )
-    view = kernels.View(masks.Pairs(rows, keys, given.device))
+    view = kernels.View(masks.PairIndex(rows, keys, given.device))
     rule = select.bind(given, view, {})
     return stepped(lambda: rule.weights(given, None, view.pairs), [given], case)
 
@@ -133,6 +138,6 @@ def step(case: Case) -> Call:
 
 def training_step(case: Case) -> Call:
     """A step of training in a process where regard keeps freed heap, from now to its end."""
-    if not KEPT.enter_context(kernels.kept_heap()):
+    if not KEPT.enter_context(kernels.keep_heap()):
         raise FailedError("not run: the C library here is not glibc")
     return plain.training_step(case)

@@ -6,26 +6,26 @@ from typing import Any
 import torch
 
 from benchmarks.contestants import captions
-from regard.seq2seq.decoding import Beam, quantised
-from regard.seq2seq.examples import END, Pairs, Tokens
-from regard.seq2seq.model import EncoderDecoder
-from regard.seq2seq.seams import State, Step
-from regard.seq2seq.training import TrainingOptions, settle
+from regard.seq2seq.batch import EOS, SourceTarget, Tokens
+from regard.seq2seq.decoding import Beam, quantized
+from regard.seq2seq.models.encoder_decoder import EncoderDecoder
+from regard.seq2seq.protocols import DecodeStep, StepperState
+from regard.seq2seq.training import TrainingOptions, seed_torch
 from regard.seq2seq.training.loop import updates
-from regard.seq2seq.training.optimiser import Optimiser
-from regard.tasks.config.model import Bahdanau, Luong, Model, Transformer
-from regard.tasks.config.models import build_model
-from regard.tasks.config.score import Additive
+from regard.seq2seq.training.optimizer import Optimiser
+from regard.tasks.config.model import BahdanauConfig, LuongConfig, ModelConfig, TransformerConfig
+from regard.tasks.config.model_factories import build_model
+from regard.tasks.config.score import AdditiveConfig
 
-MODELS: dict[str, Model] = {
-    "additive RNN": Bahdanau(
-        embedding=256, encoder_size=256, state_size=512, score=Additive(hidden_size=512)
+MODELS: dict[str, ModelConfig] = {
+    "additive RNN": BahdanauConfig(
+        embedding=256, encoder_size=256, state_size=512, score=AdditiveConfig(hidden_size=512)
     ),
-    "Luong, general, fed": Luong(embedding=256, encoder_size=256, state_size=512),
-    "Luong, general, not fed": Luong(
+    "Luong, general, fed": LuongConfig(embedding=256, encoder_size=256, state_size=512),
+    "Luong, general, not fed": LuongConfig(
         embedding=256, encoder_size=256, state_size=512, feeding=False
     ),
-    "Transformer-tiny": Transformer(),
+    "Transformer-tiny": TransformerConfig(),
 }
 
 
@@ -45,7 +45,7 @@ def translating(case: dict[str, Any]) -> Callable[[], object]:
 
 def translating_int8(case: dict[str, Any]) -> Callable[[], object]:
     """The same in int8."""
-    found = quantised(_model(case))
+    found = quantized(_model(case))
     assert isinstance(found, EncoderDecoder)
     return _translating(found, case)
 
@@ -57,14 +57,14 @@ def answering(case: dict[str, Any]) -> Callable[[], list[list[int]]]:
 
 def answering_int8(case: dict[str, Any]) -> Callable[[], list[list[int]]]:
     """The same in int8."""
-    found = quantised(_trained())
+    found = quantized(_trained())
     assert isinstance(found, EncoderDecoder)
     return _answering(found, case)
 
 
 def _trained() -> EncoderDecoder:
     found = captions.trained()
-    model = build_model(Transformer(), found["vocabulary"], found["vocabulary"], shared=True)
+    model = build_model(TransformerConfig(), found["vocabulary"], found["vocabulary"], shared=True)
     model.load_state_dict(found["weights"])
     return model
 
@@ -72,7 +72,7 @@ def _trained() -> EncoderDecoder:
 def _answering(model: EncoderDecoder, case: dict[str, Any]) -> Callable[[], list[list[int]]]:
     sources, batches = captions.trained()["sources"], []
     for rows in captions.in_batches(sources):
-        batch = Pairs(range(len(rows)), Tokens(*captions.padded(rows)))
+        batch = SourceTarget(range(len(rows)), Tokens(*captions.padded(rows)))
         search = Beam(case["beam"], longest=captions.longest_for(rows), patience=1.0)
         batches.append((search, batch))
 
@@ -101,23 +101,23 @@ class Endless:
     def __init__(self, model: EncoderDecoder) -> None:
         self.model = model
 
-    def start(self, batch: Any, width: int) -> State:
+    def start(self, batch: Any, width: int) -> StepperState:
         return self.model.start(batch, width)
 
-    def step(self, tokens: Any, state: State) -> Step:
+    def step(self, tokens: Any, state: StepperState) -> DecodeStep:
         step = self.model.step(tokens, state)
-        step.log_probs[..., END] = -torch.inf
+        step.log_probs[..., EOS] = -torch.inf
         return step
 
 
 def _model(case: dict[str, Any]) -> EncoderDecoder:
-    settle(1, "initialisation")
+    seed_torch(1, "initialisation")
     count = captions.known()["vocabulary"]
     return build_model(MODELS[case["model"]], count, count, shared=True, smoothing=0.1)
 
 
-def _pairs(sides: captions.Sides) -> Pairs:
+def _pairs(sides: captions.Sides) -> SourceTarget:
     sources, source_lengths, targets, target_lengths = sides
-    return Pairs(
+    return SourceTarget(
         range(len(sources)), Tokens(sources, source_lengths), Tokens(targets, target_lengths)
     )

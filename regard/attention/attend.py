@@ -5,27 +5,28 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 
+from regard.attention import kernels
 from regard.attention import memory as memories
-from regard.attention.again import again, note
-from regard.attention.axes import Trace
+from regard.attention.cached_step import cached_step, remember_step
+from regard.attention.core.axes import Prepared, StepState
+from regard.attention.core.fingerprint import fingerprint, parameter_version
+from regard.attention.core.nonfinite import zero_nonfinite_queries
+from regard.attention.core.numerics import broadcast_batch
 from regard.attention.errors import DtypeError, ForeignMemoryError, OptionError, shown
-from regard.attention.fingerprint import fingerprint, moves
-from regard.attention.guard import clean_queries
-from regard.attention.inputs import as_mask, check_bias, fitting_bias, settled
-from regard.attention.kernels import Request, View, answer
-from regard.attention.kernels.autocast import off
+from regard.attention.kernels import Request, View, dispatch
+from regard.attention.kernels.autocast import autocast_disabled
 from regard.attention.kernels.comparison import take
-from regard.attention.kernels.numbers import common
-from regard.attention.kernels.request import over_heads, poisoned
+from regard.attention.kernels.request import over_heads, restore_nan
 from regard.attention.masks import Mask
 from regard.attention.memory import Memory
-from regard.attention.reading import Part, Reading
+from regard.attention.plain_dot import plain_dot
+from regard.attention.read_plan import plan_read
+from regard.attention.reading import Part, Reading, make_part
 from regard.attention.scores import ScaledDot, Score, as_score
 from regard.attention.scores.function import Function
 from regard.attention.selection import Selection, Softmax
-from regard.attention.sight import in_sight
-from regard.attention.state import LooksBack, State, check_state, remembering
-from regard.attention.straight import straight
+from regard.attention.state import State, Stateful, check_state, state_keys
+from regard.attention.validation import as_mask, check_bias, check_bias_shape, copy_parameter
 
 SCORE, SELECT = ScaledDot(), Softmax()
 """What serves where nothing else is given; neither has anything that could change."""
@@ -66,14 +67,14 @@ def attend(
     score = SCORE if score is None else score
     select = SELECT if select is None else select
     if mask is None and bias is None and state is None:
-        found = straight(score, select, queries, keys, values)
+        found = plain_dot(score, select, queries, keys, values)
         if found is not None:
             return found
     score, select = as_score(score), as_selection(select)
     mask = None if mask is None else as_mask(mask)
-    keys, values, faulty = memories.admit(keys, values, guarded=mask is not None)
+    keys, values, guard = memories.validate_pairs(keys, values, guarded=mask is not None)
     many = isinstance(queries, Tensor) and queries.ndim > 1 and queries.shape[-2] > 1
-    memory = memories.build(score, keys, values, mask, faulty, once=many)
+    memory = memories.build(score, keys, values, mask, guard, once=many)
     return read(score, select, queries, memory, state=state, bias=bias)
 
 
@@ -119,9 +120,9 @@ class Attention(nn.Module):
         """A memory of these pairs, the keys projected once; the mask hides some for good."""
         mask = as_mask(mask)
         # A mask may still come with the read, so what is not finite is always set aside.
-        keys, values, faulty = memories.admit(keys, values, guarded=True)
-        memory = memories.build(self.score, keys, values, mask, faulty)
-        return memories.owned_by(self, memory)
+        keys, values, guard = memories.validate_pairs(keys, values, guarded=True)
+        memory = memories.build(self.score, keys, values, mask, guard)
+        return memories.set_owner(self, memory, (keys.shape[-1], values.shape[-1]))
 
     def read(
         self,
@@ -133,13 +134,14 @@ class Attention(nn.Module):
         bias: Tensor | None = None,
     ) -> Reading:
         """Read a memory that this attention prepared; a mask here hides more than its own."""
-        owned(memory, self)
+        check_owner(memory, self)
         parts: dict[str, Any] = self._modules  # by name, torch looks there last, and at each step
         score, select = parts["score"], parts["select"]
         if mask is None and bias is None:
-            found = again(score, select, queries, memory, state)
+            found = cached_step(score, select, queries, memory, state)
             if found is not None:
                 return found
+        memory.check()
         mask = None if mask is None else as_mask(mask)
         return read(score, select, queries, memory, state=state, mask=mask, bias=bias)
 
@@ -147,25 +149,29 @@ class Attention(nn.Module):
         """A hash of the score with its parameters, on which prepared keys depend."""
         return fingerprint(self.score)
 
-    def moves(self) -> int:
+    def parameter_version(self) -> int:
         """How often the score's parameters have been changed in place."""
-        return moves(self.score)
+        return parameter_version(self.score)
+
+    def cache(self, prepared: Prepared) -> Prepared:
+        """What kernels cache of prepared keys."""
+        return kernels.cache_keys(self.score.compares, prepared)
 
 
 @runtime_checkable
-class Heads(Protocol):
+class HeadLayout(Protocol):
     """How queries are spread over heads, and what they read is brought together again."""
 
     axes: int
     """How many axes of heads there are before `(query, size)`."""
 
-    def spread(self, queries: Tensor) -> Tensor:
+    def split_heads(self, queries: Tensor) -> Tensor:
         """`(*batch, query, size)` to `(*batch, *heads, query, size)`."""
 
-    def gather(self, context: Tensor) -> Tensor:
+    def merge_heads(self, context: Tensor) -> Tensor:
         """`(*batch, *heads, query, size)` to `(*batch, query, size)`."""
 
-    def spread_bias(self, bias: Tensor, shape: tuple[int, ...]) -> Tensor:
+    def split_bias(self, bias: Tensor, shape: tuple[int, ...]) -> Tensor:
         """A bias for `shape` `(*batch, query, key)`, one for all heads or one for each."""
 
 
@@ -178,42 +184,52 @@ def read(
     state: State | None = None,
     mask: Mask | None = None,
     bias: Tensor | None = None,
-    heads: Heads | None = None,
+    heads: HeadLayout | None = None,
 ) -> Reading:
     """The recipe from the queries on: check, guard, compare, select, answer."""
     axes = 0 if heads is None else heads.axes
-    seen = in_sight(queries, memory, mask, axes)
+    seen = plan_read(queries, memory, mask, axes)
     queries = seen.as_sequence(queries)
     if bias is not None:
         check_bias(bias, queries)
         shape = seen.shape
-        bias = settled(heads.spread_bias(bias, shape) if heads else fitting_bias(bias, shape))
-    if seen.some_blind:
+        bias = copy_parameter(
+            heads.split_bias(bias, shape) if heads else check_bias_shape(bias, shape)
+        )
+    if seen.may_have_empty_rows:
         view = View(seen.pairs, seen.mask)
-        queries = clean_queries(queries, lambda: over_heads(view.visible() > 0, axes))
-    asking = heads.spread(queries) if heads else settled(queries)
-    batch = common(asking.shape[:-2], seen.held) if heads else seen.shape[:-2]
-    of = remembering(score, select)
+        queries = zero_nonfinite_queries(
+            queries, lambda: over_heads(view.visible_counts() > 0, axes)
+        )
+    asking = heads.split_heads(queries) if heads else copy_parameter(queries)
+    batch = broadcast_batch(asking.shape[:-2], seen.memory_batch) if heads else seen.shape[:-2]
+    of = state_keys(score, select)
     if state is None:
-        state = _started(score, select, memory, (*batch, *seen.shape[-2:])) if of else State({}, {})
+        state = (
+            _initial_state(score, select, memory, (*batch, *seen.shape[-2:]))
+            if of
+            else State({}, {})
+        )
     else:
         check_state(state, of, (*batch, *seen.shape[-2:]), queries.device)
     view = View(seen.pairs, seen.mask, batch, state.step)
-    view.known = seen.known
-    context, parts, state = _ask(score, select, asking, memory, view, bias, state)
-    if not of and seen.again is None and heads is None:
-        note(score, select, memory, seen, parts[0].request)
-    context = heads.gather(context) if heads else context
-    if heads and seen.some_blind:
+    view.cache = seen.cache
+    context, parts, state = _read_rows(score, select, asking, memory, view, bias, state)
+    if not of and seen.cached_step is None and heads is None:
+        remember_step(score, select, memory, seen, parts[0].request)
+    context = heads.merge_heads(context) if heads else context
+    if heads and seen.may_have_empty_rows:
         # What brings heads together may add a constant; who reads nothing still reads nothing.
-        context = context.masked_fill(~over_heads(view.visible() > 0, axes), 0.0)
-    if memory.faulty_keys is not None or memory.faulty_values is not None:
-        for faulty in (memory.faulty_keys, memory.faulty_values):
-            context = poisoned(context, faulty, view, axes)
-    return Reading(context.squeeze(-2) if seen.bare else context, parts, state, seen.bare, axes)
+        context = context.masked_fill(~over_heads(view.visible_counts() > 0, axes), 0.0)
+    if memory.nonfinite_keys is not None or memory.nonfinite_values is not None:
+        for faulty in (memory.nonfinite_keys, memory.nonfinite_values):
+            context = restore_nan(context, faulty, view, axes)
+    return Reading(
+        context.squeeze(-2) if seen.is_vector else context, parts, state, seen.is_vector, axes
+    )
 
 
-def owned(memory: Memory, owner: object) -> None:
+def check_owner(memory: Memory, owner: object) -> None:
     """Raise unless the memory was prepared by this very attention."""
     if not isinstance(memory, Memory):
         raise DtypeError(
@@ -237,58 +253,65 @@ def as_selection(select: Selection) -> Selection:
     )
 
 
-def _started(score: Score, select: Selection, memory: Memory, shape: tuple[int, ...]) -> State:
-    def trace(part: Score | Selection) -> Trace:
-        return part.start(memory.prepared, shape) if isinstance(part, LooksBack) else {}
+def _initial_state(
+    score: Score, select: Selection, memory: Memory, shape: tuple[int, ...]
+) -> State:
+    def trace(part: Score | Selection) -> StepState:
+        return part.start(memory.prepared, shape) if isinstance(part, Stateful) else {}
 
-    return State(trace(score), trace(select), of=remembering(score, select))
+    return State(trace(score), trace(select), owners=state_keys(score, select))
 
 
-def _ask(
+def _read_rows(
     score: Score, select: Selection, queries: Tensor, memory: Memory,
     view: View, bias: Tensor | None, state: State,
 ) -> tuple[Tensor, list[Part], State]:  # fmt: skip
     """Ask for all queries at once, or one after another if one needs what the last one read."""
     rows = queries.shape[-2]
-    if rows == 1 or not state.of:
-        context, part, state = _step(score, select, queries, memory, view, bias, state)
+    # What is huge and hidden would overflow beside what is not: each row gets a memory without it.
+    apart = memory.huge and view.mask is not None
+    if not apart and (rows == 1 or not state.owners):
+        context, part, state = _read_once(score, select, queries, memory, view, bias, state)
         return context, [part], state
     contexts, parts = [memory.values.new_zeros(*view.batch, 0, memory.values.shape[-1])], []
     for row in torch.arange(rows, device=queries.device).split(1):
-        own_bias = take(bias, row, rows)
-        context, part, state = _step(
-            score, select, queries[..., row, :], memory, view.rows(row), own_bias, state
+        own_bias, own_view = take(bias, row, rows), view.rows(row)
+        allowed = own_view.allowed() if apart else None
+        own = memory if allowed is None else memories.without_hidden(memory, allowed)
+        context, part, state = _read_once(
+            score, select, queries[..., row, :], own, own_view, own_bias, state
         )
         contexts.append(context)
         parts.append(part)
     return torch.cat(contexts, -2), parts, state
 
 
-def _step(
+def _read_once(
     score: Score, select: Selection, queries: Tensor, memory: Memory,
     view: View, bias: Tensor | None, state: State,
 ) -> tuple[Tensor, Part, State]:  # fmt: skip
     comparison = score.compare(queries, memory.prepared, state.score)
+    comparison.check()
     comparison = comparison if bias is None else comparison.biased(bias)
     rule = select.bind(queries, view, state.selection)
     values = memory.values
-    request = Request(comparison, rule, values, view, memory.kept, memory.faulty_keys)
+    request = Request(comparison, rule, values, view, memory.cached, memory.nonfinite_keys)
     if torch.is_autocast_enabled(values.device.type):
-        with off(values.device.type):
-            context, weights = answer(request)
+        with autocast_disabled(values.device.type):
+            context, weights = dispatch(request)
     else:
-        context, weights = answer(request)
-    if weights is not None and memory.faulty_keys is not None:
-        weights = request.poisoned(weights)
-    part = Part(request, weights)
+        context, weights = dispatch(request)
+    if weights is not None and memory.nonfinite_keys is not None:
+        weights = request.restore_nan(weights)
+    part = make_part(request, weights)
     step = state.step + queries.shape[-2]
-    if not state.of:
+    if not state.owners:
         return context, part, State(state.score, state.selection, step)
-    traces = _advanced(score, state.score, part), _advanced(select, state.selection, part)
-    return context, part, State(traces[0], traces[1], step, state.of)
+    traces = _advance(score, state.score, part), _advance(select, state.selection, part)
+    return context, part, State(traces[0], traces[1], step, state.owners)
 
 
-def _advanced(maker: Score | Selection, trace: Trace, part: Part) -> Trace:
-    if isinstance(maker, LooksBack):
+def _advance(maker: Score | Selection, trace: StepState, part: Part) -> StepState:
+    if isinstance(maker, Stateful):
         return maker.advance(trace, part.weights(), part.request)
     return trace

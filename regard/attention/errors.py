@@ -8,6 +8,7 @@
     ├── OptionError     an option of a mechanism outside its range
     ├── ForeignMemoryError  a memory read by another attention than prepared it
     ├── StateError      a state that another mechanism, batch or memory handed on
+    ├── ChangedInputError  weights asked for after what was read with was changed in place
     ├── MemoryFileError  a file that holds no memory that can be read
     └── KernelError     every kernel allowed refuses the request, with its reasons
 
@@ -47,6 +48,10 @@ class ForeignMemoryError(RegardError):
 
 class StateError(RegardError):
     """A state was handed on by another mechanism, batch or memory than it is given to."""
+
+
+class ChangedInputError(RegardError):
+    """Weights are asked for after queries, keys, bias or mask were changed in place."""
 
 
 class MemoryFileError(RegardError):

@@ -9,23 +9,23 @@ from jaxtyping import Int
 from torch import Tensor
 
 from regard.attention import kernels
-from regard.attention.axes import Faulty, Prepared, Values
+from regard.attention.core.axes import NonFiniteFlags, Prepared, Values
+from regard.attention.core.nonfinite import NonFinite
+from regard.attention.core.numerics import broadcast_batch
+from regard.attention.core.records import cache_field, record, replace, static, tree_map
+from regard.attention.core.tracing import is_concrete
 from regard.attention.errors import ForeignMemoryError, ShapeError
-from regard.attention.guard import clean
-from regard.attention.inputs import (
+from regard.attention.masks import Mask
+from regard.attention.scores.base import Score
+from regard.attention.state import check_beams, reordered
+from regard.attention.validation import (
     as_index,
     autocast,
     broadcasts,
     check_added,
     check_pairs,
-    settled,
+    copy_parameter,
 )
-from regard.attention.kernels.numbers import common
-from regard.attention.looking import may_look
-from regard.attention.masks import Mask
-from regard.attention.records import changed, mapped, memo, record, static
-from regard.attention.scores.base import Score
-from regard.attention.state import check_beams, reordered
 
 
 @runtime_checkable
@@ -44,8 +44,11 @@ class Owner(Protocol):
     def fingerprint(self) -> str:
         """What its prepared keys depend on, as a hash."""
 
-    def moves(self) -> int:
+    def parameter_version(self) -> int:
         """How often that has been changed in place."""
+
+    def cache(self, prepared: Prepared) -> Prepared:
+        """What kernels cache of prepared keys."""
 
 
 @record
@@ -66,14 +69,20 @@ class Memory:
     prepared: Prepared
     values: Values
     mask: Mask | None
-    kept: Prepared
-    faulty_keys: Faulty | None
-    faulty_values: Faulty | None
+    cached: Prepared
+    nonfinite_keys: NonFiniteFlags | None
+    nonfinite_values: NonFiniteFlags | None
     owner: Owner | None = static(default=None)
-    moves: int = static(default=0)
+    parameter_version: int = static(default=0)
     """How often the owner's parameters had moved when it prepared the keys."""
 
-    sights: dict[Any, Any] = memo(default_factory=dict, init=False)
+    sizes: tuple[int, int] = static(default=(0, 0))
+    """Those of a key and of a value before they were prepared."""
+
+    huge: bool = static(default=False)
+    """Are some numbers so large that products with them may overflow?"""
+
+    plans: dict[Any, Any] = cache_field(default_factory=dict, init=False)
     """What is in sight of such queries as have read it one at a time."""
 
     def __len__(self) -> int:
@@ -87,7 +96,16 @@ class Memory:
     def batch(self) -> tuple[int, ...]:
         """The batch axes, those of heads included."""
         keys = self.prepared["keys"]
-        return common(keys.shape[:-2], self.values.shape[:-2])
+        return broadcast_batch(keys.shape[:-2], self.values.shape[:-2])
+
+    def check(self) -> None:
+        """Raise unless there is a value for each key, whatever was done to the tensors since."""
+        keys, values = self.prepared["keys"].shape[-2], len(self)
+        if keys != values:
+            raise ShapeError(
+                f"this memory has {keys} keys but {values} values: one of them was replaced. "
+                "Prepare the keys and values anew."
+            )
 
     def read(self, queries: Tensor, **options: Any) -> Any:
         """Read by content: `attention.read(queries, memory, …)` by the one that prepared it."""
@@ -112,7 +130,7 @@ class Memory:
             source = torch.where(order < old, order, -1)
         else:
             places = self._places(at)
-            if len(places) != new or (may_look(places) and len(places.unique()) != new):
+            if len(places) != new or (is_concrete(places) and len(places.unique()) != new):
                 raise ShapeError(
                     f"{new} pairs cannot be written at the places {places.tolist()}. "
                     f"Give {new} different places, one for each pair."
@@ -120,7 +138,7 @@ class Memory:
             order = torch.arange(old, device=self.values.device)
             source = order.index_fill(0, places, -1)
             order = order.index_copy(0, places, torch.arange(new, device=order.device) + old)
-        mask = None if self.mask is None else self.mask.rewire(source, old)
+        mask = None if self.mask is None else self.mask.remap_keys(source, old)
         self._become(_joined(self, added), order, mask)
         return self
 
@@ -131,7 +149,7 @@ class Memory:
             0, gone, False
         )
         order = stays.nonzero().flatten()
-        mask = None if self.mask is None else self.mask.rewire(order, len(self))
+        mask = None if self.mask is None else self.mask.remap_keys(order, len(self))
         self._become(self, order, mask)
         return self
 
@@ -148,26 +166,26 @@ class Memory:
                 f"an index of shape {tuple(index.shape)} chooses along batch axis {index.ndim} but "
                 f"this memory's batch is {self.batch[:axes]}. Prepare it with an axis of beams."
             )
-        return mapped(self, lambda tensor: reordered(tensor, index))
+        return tree_map(self, lambda tensor: reordered(tensor, index))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write to a safetensors file, with a fingerprint of what prepared the keys."""
-        from regard.attention import memory_file  # noqa: PLC0415  # it imports this file
+        from regard.attention import memory_io  # noqa: PLC0415  # it imports this file
 
         owner = self._owner()
-        if owner.moves() != self.moves:
+        if owner.parameter_version() != self.parameter_version:
             raise ForeignMemoryError(
                 "the parameters have moved since these keys were prepared, so nobody could read "
                 "them again. Prepare the keys anew, then save."
             )
-        memory_file.save(self, owner.fingerprint(), path)
+        memory_io.save(self, owner.fingerprint(), path)
 
     @classmethod
     def load(cls, path: str | PathLike[str], owner: Owner) -> "Memory":
         """Read a file that `save` wrote, for the attention that prepared it or one equal to it."""
-        from regard.attention import memory_file  # noqa: PLC0415  # it imports this file
+        from regard.attention import memory_io  # noqa: PLC0415  # it imports this file
 
-        return memory_file.load(path, owner)
+        return memory_io.load(path, owner)
 
     def _places(self, index: Tensor | Iterable[int]) -> Int[Tensor, " place"]:
         return as_index("places", index, len(self), self.values.device)
@@ -175,13 +193,13 @@ class Memory:
     def _become(self, source: "Memory", order: Int[Tensor, " key"], mask: Mask | None) -> None:
         """Take on the pairs of `source` in this order."""
         self.prepared = {name: t[..., order, :] for name, t in source.prepared.items()}
-        self.kept = {name: t[..., order, :] for name, t in source.kept.items()}
+        self.cached = {name: t[..., order, :] for name, t in source.cached.items()}
         self.values = source.values[..., order, :]
-        for name in ("faulty_keys", "faulty_values"):
+        for name in ("nonfinite_keys", "nonfinite_values"):
             faulty = getattr(source, name)
             setattr(self, name, None if faulty is None else faulty[..., order])
-        self.mask = mask
-        self.sights.clear()
+        self.mask, self.huge = mask, source.huge
+        self.plans.clear()
 
     def _owner(self) -> Owner:
         if self.owner is None:
@@ -196,36 +214,63 @@ def build(
     keys: Tensor,
     values: Tensor,
     mask: Mask | None,
-    faulty: tuple[Faulty | None, Faulty | None] = (None, None),
+    guard: NonFinite | None,
     *,
     once: bool = False,
 ) -> Memory:
     """A memory of admitted keys and values; it may be for many queries that read it once."""
     prepared = score.prepare(keys)
-    faulty_keys = faulty[0] if score.looks_at_keys else None
-    kept = kernels.keep(score.compares, prepared, once=once)
-    return Memory(prepared, values, mask, kept, faulty_keys, faulty[1])
+    if guard is None:
+        return Memory(prepared, values, mask, _cached(score, prepared, once=once), None, None)
+    # A finite key may overflow as it is prepared.
+    prepared = {
+        name: each if each is keys else guard.zero_keys(each) for name, each in prepared.items()
+    }
+    kept = _cached(score, prepared, once=once)
+    nonfinite_keys = guard.keys if score.looks_at_keys else None
+    memory = Memory(prepared, values, mask, kept, nonfinite_keys, guard.values)
+    memory.huge = guard.huge
+    return memory
 
 
-def admit(
+def _cached(score: Score, prepared: Prepared, *, once: bool) -> Prepared:
+    return kernels.cache_keys(score.compares, prepared, once=once)
+
+
+def validate_pairs(
     keys: Tensor, values: Tensor, *, guarded: bool
-) -> tuple[Tensor, Tensor, tuple[Faulty | None, Faulty | None]]:
+) -> tuple[Tensor, Tensor, NonFinite | None]:
     """Check keys and values, cast them, and clean them where something may be hidden."""
     check_pairs(keys, values)
-    keys, values = settled(autocast(keys)), settled(autocast(values))
+    keys, values = copy_parameter(autocast(keys)), copy_parameter(autocast(values))
     if keys.shape[:-2] != values.shape[:-2]:
-        keys = keys.expand(*common(keys.shape[:-2], values.shape[:-2]), *keys.shape[-2:])
+        keys = keys.expand(*broadcast_batch(keys.shape[:-2], values.shape[:-2]), *keys.shape[-2:])
     if not guarded:
-        return keys, values, (None, None)
-    keys, faulty_keys = clean(keys)
-    values, faulty_values = clean(values)
-    return keys, values, (faulty_keys, faulty_values)
+        return keys, values, None
+    guard = NonFinite()
+    return guard.zero_keys(keys), guard.zero_values(values), guard
 
 
-def owned_by(owner: Owner, memory: Memory) -> Memory:
-    """The memory, with a note of who prepared it."""
-    memory.owner, memory.moves = owner, owner.moves()
+def set_owner(owner: Owner, memory: Memory, sizes: tuple[int, int]) -> Memory:
+    """The memory, with a note of who prepared it, of keys and values of which sizes."""
+    memory.owner, memory.parameter_version, memory.sizes = owner, owner.parameter_version(), sizes
     return memory
+
+
+def without_hidden(memory: Memory, allowed: Tensor) -> Memory:
+    """The memory as one row of queries sees it: keys and values that are hidden are 0.
+
+    Args:
+        memory: Pairs, some of them huge.
+        allowed: `(*batch, 1, key)`: which of them this row may read.
+    """
+    hidden = ~allowed.mT.expand(*allowed.shape[:-2], len(memory), 1)
+    return replace(
+        memory,
+        prepared={name: each.masked_fill(hidden, 0.0) for name, each in memory.prepared.items()},
+        values=memory.values.masked_fill(hidden, 0.0),
+        cached={},
+    )
 
 
 def _check_alike(old: Memory, new: Memory) -> None:
@@ -247,26 +292,27 @@ def _joined(left: Memory, right: Memory) -> Memory:
     """The pairs of both, one after another; masks aside."""
 
     def join(a: Tensor, b: Tensor, axis: int = -2) -> Tensor:
-        batch = common(a.shape[:-2], b.shape[:-2])
+        batch = broadcast_batch(a.shape[:-2], b.shape[:-2])
         return torch.cat([t.expand(*batch, *t.shape[-2:]) for t in (a, b)], axis)
 
     def faults(a: Tensor | None, b: Tensor | None) -> Tensor | None:
         if a is None and b is None:
             return None
         return join(
-            _none_faulty(left) if a is None else a, _none_faulty(right) if b is None else b, -1
+            _all_finite(left) if a is None else a, _all_finite(right) if b is None else b, -1
         )
 
-    return changed(
+    return replace(
         left,
         prepared={name: join(t, right.prepared[name]) for name, t in left.prepared.items()},
-        kept={name: join(t, right.kept[name]) for name, t in left.kept.items()},
+        cached={name: join(t, right.cached[name]) for name, t in left.cached.items()},
         values=join(left.values, right.values),
-        faulty_keys=faults(left.faulty_keys, right.faulty_keys),
-        faulty_values=faults(left.faulty_values, right.faulty_values),
+        nonfinite_keys=faults(left.nonfinite_keys, right.nonfinite_keys),
+        nonfinite_values=faults(left.nonfinite_values, right.nonfinite_values),
+        huge=left.huge or right.huge,
     )
 
 
-def _none_faulty(memory: Memory) -> Tensor:
+def _all_finite(memory: Memory) -> Tensor:
     shape = [1] * len(memory.batch) + [1, len(memory)]
     return torch.zeros(shape, dtype=torch.bool, device=memory.values.device)

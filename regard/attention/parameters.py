@@ -6,10 +6,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from regard.attention.axes import Parameter
+from regard.attention.core.axes import Parameter
+from regard.attention.core.numerics import matmul
 from regard.attention.errors import DeviceError, DtypeError, OptionError, ShapeError
-from regard.attention.kernels.loop import repeated
-from regard.attention.kernels.numbers import matmul
+from regard.attention.kernels.deferred_single_query import deferred_weight
 
 
 def matrix(name: str, out_size: int, in_size: int) -> nn.Parameter:
@@ -29,9 +29,9 @@ def scalar(value: float) -> nn.Parameter:
 
 def project(tensor: Tensor, weight: Parameter) -> Tensor:
     """Each row of the tensor through the weight of its head."""
-    same_kind(tensor, weight)
+    check_dtype_device(tensor, weight)
     if weight.ndim == 2:
-        again = repeated(weight)
+        again = deferred_weight(weight)
         if again is None or torch.is_autocast_enabled(tensor.device.type):
             return functional.linear(tensor, weight)
         return again.product(tensor)
@@ -48,7 +48,7 @@ def snapshot(parameter: Parameter, beside: Tensor) -> Tensor:
     return _aligned(parameter.clone(), beside.ndim)
 
 
-def same_kind(tensor: Tensor, weight: Tensor) -> None:
+def check_dtype_device(tensor: Tensor, weight: Tensor) -> None:
     """Raise unless the weight can be applied to the tensor."""
     _same_device(tensor, weight)
     if tensor.dtype != weight.dtype and not torch.is_autocast_enabled(tensor.device.type):
@@ -58,7 +58,7 @@ def same_kind(tensor: Tensor, weight: Tensor) -> None:
         )
 
 
-def size_given(name: str, what: str, given: int, needed: int) -> None:
+def check_size(name: str, what: str, given: int, needed: int) -> None:
     """Raise unless vectors have the size that a mechanism was built for."""
     if given != needed:
         raise ShapeError(

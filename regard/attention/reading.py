@@ -7,11 +7,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention import kernels
-from regard.attention.inputs import as_index
+from regard.attention.core.records import cache_field, deep_tensors, record, static, version
+from regard.attention.core.tracing import in_functorch
+from regard.attention.errors import ChangedInputError
 from regard.attention.kernels import Request
-from regard.attention.kernels.autocast import off
-from regard.attention.records import record, static
+from regard.attention.kernels.autocast import autocast_disabled
 from regard.attention.state import State
+from regard.attention.validation import as_index
 
 
 @record
@@ -20,17 +22,43 @@ class Part:
 
     request: Request
     found: Float[Tensor, "*batch query key"] | None = None
+    version: int = cache_field(default=-1)
+    """How often the tensors that weights depend on had been changed in place; -1: nobody knows."""
 
     def weights(self) -> Float[Tensor, "*batch query key"]:
         """The weights, in float32 at least; found again if they were not kept."""
         if self.found is not None:
             return self.found
-        with off(self.request.values.device.type):
+        self.check_unchanged()
+        with autocast_disabled(self.request.values.device.type):
             weights = kernels.weights(self.request)
         # Weights found without a gradient must not serve someone who wants one.
         if torch.is_grad_enabled() or not self.request.comparison.requires_grad:
             self.found = weights
         return weights
+
+    def check_unchanged(self) -> None:
+        """Raise if what was read with has been changed in place since."""
+        if self.version >= 0 and self.version != _version(self.request):
+            raise ChangedInputError(
+                "the queries, the keys, the bias or the mask of this reading were changed in place "
+                "after it, so the weights that it used cannot be computed any more. Ask for "
+                "reading.weights before the change, or read a copy: queries.clone()."
+            )
+
+
+def make_part(request: Request, weights: Tensor | None) -> Part:
+    """The request with its weights, or with what is needed to compute them when asked for."""
+    part = Part(request, weights)
+    if weights is None and not (torch.compiler.is_compiling() or in_functorch()):
+        part.version = _version(request)
+    return part
+
+
+def _version(request: Request) -> int:
+    """How often the tensors that weights depend on were changed in place, all together."""
+    found, mask = request.comparison.version, request.view.mask
+    return found if mask is None else found + sum(map(version, deep_tensors(mask)))
 
 
 @record
@@ -38,7 +66,8 @@ class Reading:
     """What was read: `context`, and on demand `weights`, `rows(…)`, `log_probs`, `entropy`.
 
     The weights are what the reading really used: the same mask, the same parameters (though an
-    optimiser has moved on since), the same draw; before dropout. `context, weights = reading`
+    optimiser has moved on since), the same draw; before dropout. Queries, keys, bias or mask that
+    were changed in place since are an error. `context, weights = reading`
     unpacks it. `state` goes into the next step's `read`.
     """
 
@@ -58,7 +87,8 @@ class Reading:
         total = sum(part.request.shape[-2] for part in self.parts)
         rows = _rows(index, total, self.context.device)
         if len(self.parts) == 1 and self.parts[0].found is None:
-            with off(self.context.device.type):
+            self.parts[0].check_unchanged()
+            with autocast_disabled(self.context.device.type):
                 weights = kernels.weights(self.parts[0].request.rows(rows))
         else:
             weights = _joined([part.weights() for part in self.parts], -2)[..., rows, :]
@@ -67,20 +97,26 @@ class Reading:
     @property
     def log_probs(self) -> Float[Tensor, "..."]:
         """`(*batch, query)`: log of the chance, under `Hard`, of the key read; 0 for all others."""
-        with off(self.context.device.type):
+        self._check_unchanged()
+        with autocast_disabled(self.context.device.type):
             found = _joined([part.request.log_probs() for part in self.parts], -1)
         return self._shown(found[..., None]).squeeze(-1)
 
     @property
     def entropy(self) -> Float[Tensor, "..."]:
         """`(*batch, query)`: entropy, in nats, of what `Hard` chooses from; 0 for all others."""
-        with off(self.context.device.type):
+        self._check_unchanged()
+        with autocast_disabled(self.context.device.type):
             found = _joined([part.request.entropy() for part in self.parts], -1)
         return self._shown(found[..., None]).squeeze(-1)
 
     def __iter__(self) -> Iterator[Tensor]:
         yield self.context
         yield self.weights
+
+    def _check_unchanged(self) -> None:
+        for part in self.parts:
+            part.check_unchanged()
 
     def _shown(self, found: Tensor) -> Tensor:
         """As people see it: the context's dtype, one axis of heads, none for a bare query."""

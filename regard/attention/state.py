@@ -6,13 +6,13 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from regard.attention.axes import Prepared, Trace, Weights
+from regard.attention.core.axes import Prepared, StepState, Weights
+from regard.attention.core.records import record, static, tree_map
 from regard.attention.errors import DeviceError, DtypeError, ShapeError, StateError, shown
 from regard.attention.kernels import Request
-from regard.attention.records import mapped, record, static
 
 
-class LooksBack(ABC):
+class Stateful(ABC):
     """A score or a selection that needs the weights of the steps before.
 
     Its trace is advanced by reading alone. Over many queries it is a scan: one step a query.
@@ -24,16 +24,16 @@ class LooksBack(ABC):
         super().__init_subclass__(**options)
         cls.looks_back = True  # a class that inherits two has it, in whichever order
 
-    def remembers(self) -> str:
+    def state_key(self) -> str:
         """What a state is told apart by: another mechanism's is refused."""
         return type(self).__name__
 
     @abstractmethod
-    def start(self, prepared: Prepared, shape: tuple[int, ...]) -> Trace:
+    def start(self, prepared: Prepared, shape: tuple[int, ...]) -> StepState:
         """What it remembers before the first step, for `shape` `(*batch, query, key)`."""
 
     @abstractmethod
-    def advance(self, trace: Trace, weights: Weights, request: Request) -> Trace:
+    def advance(self, trace: StepState, weights: Weights, request: Request) -> StepState:
         """What it remembers after a step that read with these weights, before dropout."""
 
 
@@ -41,18 +41,18 @@ class LooksBack(ABC):
 class State:
     """What one step hands to the next: `reading.state` is the next `read`'s `state`."""
 
-    score: Trace
-    selection: Trace
+    score: StepState
+    selection: StepState
     step: int = static(default=0)
     """How many queries have been read."""
 
-    of: tuple[str, ...] = static(default=())
+    owners: tuple[str, ...] = static(default=())
     """Who looks back with it."""
 
     def reorder(self, index: Int[Tensor, "..."]) -> "State":
         """The state of other beams; see `reordered`."""
         check_beams(index)
-        return mapped(self, lambda tensor: reordered(tensor, index))
+        return tree_map(self, lambda tensor: reordered(tensor, index))
 
 
 def reordered(tensor: Tensor, index: Int[Tensor, "..."]) -> Tensor:
@@ -100,10 +100,10 @@ def check_beams(index: Int[Tensor, "..."]) -> None:
         )
 
 
-def remembering(*parts: object) -> tuple[str, ...]:
+def state_keys(*parts: object) -> tuple[str, ...]:
     """What a state is of: the names of those that look back."""
     # To ask isinstance of an abstract class takes longer than all else that a step does here.
-    return tuple([p.remembers() for p in parts if getattr(type(p), "looks_back", False)])  # type: ignore[attr-defined]
+    return tuple([p.state_key() for p in parts if getattr(type(p), "looks_back", False)])  # type: ignore[attr-defined]
 
 
 def check_state(
@@ -112,8 +112,8 @@ def check_state(
     """Raise unless the state is of those that need it, for `shape` `(*batch, query, key)`."""
     if not isinstance(state, State):
         raise StateError(f"{shown(state)} is not a state. Pass the last reading's: reading.state.")
-    if state.of != needed:
-        given, wanted = (" and ".join(names) or "nothing" for names in (state.of, needed))
+    if state.owners != needed:
+        given, wanted = (" and ".join(names) or "nothing" for names in (state.owners, needed))
         raise StateError(
             f"the state is of {given} but this attention looks back by {wanted}. "
             "Pass what its own last read gave, reading.state, or none to begin anew."

@@ -6,16 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.configured import found
+from regard.cli.alignment_output import Units
+from regard.cli.config_options import found
 from regard.cli.evaluate import AsJson, Files
-from regard.cli.linking import Units
+from regard.cli.lengths import LengthOptions, MaxSourceLength, MaxTargetLength, WhatIfTooLong
+from regard.cli.output import note, say
 from regard.cli.predict import Last, Run
-from regard.cli.progress import counted
+from regard.cli.progress_bar import progress_bar
+from regard.cli.ranges import share
 from regard.seq2seq.errors import ConfigError
 
 if TYPE_CHECKING:
+    from regard.seq2seq.alignment import Gold
     from regard.seq2seq.data import Pair
-    from regard.seq2seq.reading import Gold
     from regard.tasks.pairs.aligning import Alignment, Aligns
 
 Reverse = Annotated[
@@ -33,13 +36,22 @@ Symmetrize = Annotated[
 ]
 Threshold = Annotated[
     float | None,
-    typer.Option("--threshold", help="Link what is read more than this, not only the most."),
+    typer.Option(
+        "--threshold",
+        callback=share("--threshold"),
+        help="Link what is read more than this, not only the most.",
+    ),
 ]
 Both = Annotated[
     bool, typer.Option("--mutual", help="Link only what is the most of both its words.")
 ]
 Null = Annotated[
-    float, typer.Option("--null", help="A word with more than this on no word has no link.")
+    float,
+    typer.Option(
+        "--null",
+        callback=share("--null"),
+        help="A word with more than this on no word has no link.",
+    ),
 ]
 Layer = Annotated[
     str, typer.Option("--layer", metavar="NAME", help="Whose reading, as in decoder.2.")
@@ -65,6 +77,9 @@ def align(
     gold: GoldFile = None,
     first: First = 0,
     last: Last = False,
+    max_source_length: MaxSourceLength = None,
+    max_length: MaxTargetLength = None,
+    too_long: WhatIfTooLong = None,
     as_json: AsJson = False,
 ) -> None:
     """Link the words of given pairs: a line of `source-target` for each, counted from 0.
@@ -73,39 +88,46 @@ def align(
     """
     if mutual and threshold is not None:
         raise ConfigError("--mutual and --threshold are two rules. Give one of them.")
+    lengths = LengthOptions(max_source_length, max_length, too_long)
     found("the pairs", files)
-    from regard.seq2seq.reading import (  # noqa: PLC0415  # torch: help need not wait
-        Above,
-        Best,
+    from regard.seq2seq.alignment import (  # noqa: PLC0415
+        Argmax,
         Extraction,
         Mutual,
+        Threshold,
         alignment_error,
         as_pharaoh,
     )
+    from regard.seq2seq.data import BoundedPairs  # noqa: PLC0415  # torch: help need not wait
     from regard.tasks.aligning import open_aligning  # noqa: PLC0415
     from regard.tasks.pairs.aligning import Aligning, alignments  # noqa: PLC0415
 
     one = open_aligning(run, reverse, last=last)
-    typer.echo(f"{run}: {one.about}", err=True)
-    pairs = one.opened(files)
-    rule: Extraction = Mutual(null) if mutual else Best(null)
-    rule = rule if threshold is None else Above(threshold, null)
+    note(f"{run}: {one.about}")
+    whole = one.opened(files)
+    lengths.given(*one.models)
+    pairs = BoundedPairs(whole, one.who.bounded)  # links are of what is read
+    pairs.check()
+    rule: Extraction = Mutual(null) if mutual else Argmax(null)
+    rule = rule if threshold is None else Threshold(threshold, null)
     product = one.threshold if threshold is None else threshold
     options = Aligning(units, rule, symmetrize or one.symmetry, product, layer)
-    truth = None if gold is None else _gold(gold, one.who, pairs, units, first)
-    with counted(len(pairs)) as progress:
+    truth = None if gold is None else _gold(gold, one.who, whole, units, first)
+    with progress_bar(len(pairs)) as progress:
         made = alignments(one.who, pairs, options, progress)
         if truth is None:
             for pair, each in zip(pairs, made, strict=True):
                 told = _as_json(one.who, pair, units, each) if as_json else as_pharaoh(each.links)
-                typer.echo(told)
+                say(told)
+            lengths.sum_up()
             return
         scores = alignment_error([each.links for each in made], truth)
+    lengths.sum_up()
     if as_json:
-        typer.echo(json.dumps([score.as_json() for score in scores]))
+        say(json.dumps([score.as_json() for score in scores]))
         return
     for score in scores:
-        typer.echo(f"{score.name:10} {score.value:.4f}  {score.signature}")
+        say(f"{score.name:10} {score.value:.4f}  {score.signature}")
 
 
 def _as_json(who: "Aligns", pair: "Pair", units: str, made: "Alignment") -> str:
@@ -122,13 +144,13 @@ def _gold(
 ) -> "list[Gold]":
     """Gold links by their form: Pharaoh's, NAACL's with a link a line, or JSON lines."""
     found("--gold", [path])
-    from regard.seq2seq.data import read_lines  # noqa: PLC0415
-    from regard.seq2seq.reading import (  # noqa: PLC0415
+    from regard.seq2seq.alignment import (  # noqa: PLC0415
         check_range,
         read_naacl,
         read_pharaoh,
         read_records,
     )
+    from regard.seq2seq.data import read_lines  # noqa: PLC0415
     from regard.tasks.pairs.aligning import unit_texts  # noqa: PLC0415
 
     lines = read_lines(path)

@@ -2,9 +2,17 @@
 
 from collections import Counter
 
-import typer
-
-from regard.cli.configured import Config, Data, GivenLinks, Settings, Task, Valid, configured
+from regard.cli.config_options import (
+    Config,
+    Data,
+    GivenLinks,
+    Settings,
+    Task,
+    Valid,
+    config_options,
+)
+from regard.cli.output import say
+from regard.seq2seq.system.escaping import escaped
 
 SHOWN = 5
 """How many of a kind are shown."""
@@ -22,20 +30,22 @@ def check(
 
     regard check translate --data pairs.tsv
     """
-    whole = configured(task, path=config, data=data, valid=valid, links=links, settings=settings)
-    from regard.tasks.config import Align, Translate  # noqa: PLC0415
+    whole = config_options(
+        task, path=config, data=data, valid=valid, links=links, settings=settings
+    )
+    from regard.tasks.config import AlignConfig, TranslateConfig  # noqa: PLC0415
     from regard.tasks.pairs.checking import checked  # noqa: PLC0415  # help need not wait
 
-    assert isinstance(whole, Translate | Align)
+    assert isinstance(whole, TranslateConfig | AlignConfig)
     seen: Counter[str] = Counter()
     severe = False
     for fault, line in checked(whole.data):
         seen[fault.kind] += 1
         severe = severe or fault.severe
         if seen[fault.kind] <= SHOWN:
-            typer.echo(f"{'error' if fault.severe else 'warning'}: {line}")
+            say(escaped(f"{'error' if fault.severe else 'warning'}: {line}"))
     for kind, count in seen.items():
         if count > SHOWN:
-            typer.echo(f"… {kind}: {count} in all")
-    typer.echo(f"found: {seen.total()}" if seen else "nothing is wrong")
+            say(f"… {kind}: {count} in all")
+    say(f"found: {seen.total()}" if seen else "nothing is wrong")
     return 1 if severe else 0

@@ -4,9 +4,27 @@ from typing import Annotated
 
 import typer
 
+from regard.cli.ranges import MOST_SEED, whole_from
+
+MOST_STEPS = 10**9
+
 Out = Annotated[str, typer.Option("--out", metavar="FOLDER", help="Where everything is kept.")]
-Steps = Annotated[int, typer.Option("--steps", min=1, help="How many updates to learn for.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Everything random follows from it.")]
+Steps = Annotated[
+    int,
+    typer.Option(
+        "--steps",
+        callback=whole_from("--steps", 1, MOST_STEPS),
+        help="How many updates to learn for.",
+    ),
+]
+Seed = Annotated[
+    int,
+    typer.Option(
+        "--seed",
+        callback=whole_from("--seed", 0, MOST_SEED),
+        help="Everything random follows from it.",
+    ),
+]
 
 
 def demo(out: Out = "runs/demo", steps: Steps = 900, seed: Seed = 1) -> int:

@@ -1,8 +1,7 @@
 """`regard init`: a configuration to start from."""
 
-import typer
-
-from regard.cli.configured import Config, Data, Settings, Task, Valid, configured
+from regard.cli.config_options import Config, Data, Settings, Task, Valid, config_options
+from regard.cli.output import say
 from regard.tasks.config import as_toml
 
 
@@ -17,9 +16,9 @@ def init(
 
     regard init translate --data pairs.tsv > run.toml
     """
-    whole = configured(task, path=config, data=data, valid=valid, settings=settings)
+    whole = config_options(task, path=config, data=data, valid=valid, settings=settings)
     heading = (
         f"Train with: regard train {task} --config run.toml --out runs/first\n"
         "Any key here can be set there too: --set training.steps=300\n"
     )
-    typer.echo(as_toml(whole, heading), nl=False)
+    say(as_toml(whole, heading), end="")

@@ -1,6 +1,7 @@
 """The command `regard`: its verbs, and what stands before them."""
 
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated
@@ -11,12 +12,14 @@ from regard.cli.align import align
 from regard.cli.check import check
 from regard.cli.demo import demo
 from regard.cli.evaluate import evaluate
-from regard.cli.frame import framed, speak_utf8
 from regard.cli.init import init
+from regard.cli.output import say
 from regard.cli.predict import predict
+from regard.cli.run_command import run_command, speak_utf8
 from regard.cli.score import score
 from regard.cli.show import show
 from regard.cli.train import train
+from regard.seq2seq.system.escaping import escaped
 
 FIRST, BEFORE, AFTER = "To begin with", "Before training", "After it"
 
@@ -43,7 +46,7 @@ def _version(asked: bool) -> bool:
             number = version("regard")
         except PackageNotFoundError:
             number = "(not installed)"
-        typer.echo(f"regard {number}")
+        say(f"regard {number}")
         raise typer.Exit
     return asked
 
@@ -67,6 +70,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     # Taken out here, so that it may stand behind the verb that failed.
     told = [argument for argument in given if argument != "--debug"] or ["--help"]
-    return framed(
-        lambda: app(told, prog_name="regard", standalone_mode=False), debug="--debug" in given
-    )
+    try:
+        return run_command(
+            lambda: app(told, prog_name="regard", standalone_mode=False), debug="--debug" in given
+        )
+    except Exception:  # a mistake of ours: the traceback may quote what others made
+        sys.stderr.write(escaped(traceback.format_exc()))
+        return 1

@@ -7,24 +7,36 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.configured import found
-from regard.cli.linking import Alignments, Linker, Units, written
-from regard.cli.progress import counted
+from regard.cli.alignment_output import Alignments, Linker, Units, written
+from regard.cli.config_options import found
+from regard.cli.lengths import LengthOptions, MaxSourceLength, MaxTargetLength, WhatIfTooLong
+from regard.cli.output import note, say
+from regard.cli.progress_bar import progress_bar
+from regard.cli.ranges import MOST_SEED, number_that, whole_from
 from regard.seq2seq.errors import ConfigError
+from regard.tasks.config.decoding import MAX_BEAM
 
 if TYPE_CHECKING:
     from regard.seq2seq.data import PairCorpus
-    from regard.seq2seq.decoding import Replacement
-    from regard.seq2seq.seams import Answer, Search
+    from regard.seq2seq.decoding import UnkReplacement
+    from regard.seq2seq.protocols import Prediction, Search
     from regard.tasks.translate import Translator
 
 Run = Annotated[str, typer.Argument(metavar="RUN", help="The folder that regard train wrote.")]
 Input = Annotated[str, typer.Argument(metavar="[FILE]", help="Texts, one a line; - is the input.")]
 Beams = Annotated[
-    int | None, typer.Option("--beam", min=1, help="How many beginnings to follow at once.")
+    int | None,
+    typer.Option(
+        "--beam", callback=whole_from("--beam", 1, MAX_BEAM), help=f"Beam size, {MAX_BEAM} at most."
+    ),
 ]
 Best = Annotated[
-    int, typer.Option("--best", min=1, help="So many answers to each line, as JSON lines.")
+    int,
+    typer.Option(
+        "--best",
+        callback=whole_from("--best", 1, MAX_BEAM),
+        help="So many answers to each line, as JSON lines.",
+    ),
 ]
 Last = Annotated[bool, typer.Option("--last", help="The last weights instead of the best.")]
 Int8 = Annotated[
@@ -36,12 +48,33 @@ With = Annotated[
 ]
 Sample = Annotated[bool, typer.Option("--sample", help="Draw answers instead of searching.")]
 Temperature = Annotated[
-    float, typer.Option("--temperature", help="Of drawing: below 1 is bolder, above 1 more varied.")
+    float,
+    typer.Option(
+        "--temperature",
+        callback=number_that(
+            "--temperature", "a finite number greater than 0", lambda value: value > 0
+        ),
+        help="Of drawing: below 1 is bolder, above 1 more varied.",
+    ),
 ]
 TopP = Annotated[
-    float, typer.Option("--top-p", help="Draw among the likeliest tokens of this share in all.")
+    float,
+    typer.Option(
+        "--top-p",
+        callback=number_that(
+            "--top-p", "a number above 0, and 1 at most", lambda value: 0 < value <= 1
+        ),
+        help="Draw among the likeliest tokens of this share in all.",
+    ),
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Other seeds draw other answers.")]
+Seed = Annotated[
+    int,
+    typer.Option(
+        "--seed",
+        callback=whole_from("--seed", 0, MOST_SEED),
+        help="Other seeds draw other answers.",
+    ),
+]
 Unknown = Annotated[
     bool,
     typer.Option("--replace-unknown", help="For an unknown word put the source's that was read."),
@@ -70,6 +103,9 @@ def predict(
     dictionary: Dictionary = None,
     alignments: Alignments = None,
     units: Units = "word",
+    max_source_length: MaxSourceLength = None,
+    max_length: MaxTargetLength = None,
+    too_long: WhatIfTooLong = None,
 ) -> None:
     """Answer each line of a file or of the standard input.
 
@@ -77,27 +113,30 @@ def predict(
     """
     if sample and beam is not None:
         raise ConfigError("--sample draws and --beam searches. Give one of them.")
-    texts = _opened(file)
-    from regard.attention.kernels import kept_heap  # noqa: PLC0415  # torch: help need not wait
-    from regard.tasks.translate import together  # noqa: PLC0415
+    lengths = LengthOptions(max_source_length, max_length, too_long)
+    texts = _open_translator(file)
+    from regard.attention.kernels import keep_heap  # noqa: PLC0415  # torch: help need not wait
+    from regard.tasks.translate import load_ensemble  # noqa: PLC0415
 
-    translator = together([run, *(others or ())], last=last, int8=int8)
+    translator = load_ensemble([run, *(others or ())], last=last, int8=int8)
+    lengths.given(translator)
     if replace_unknown or dictionary is not None:
         translator.unknown = _replacement(translator, dictionary)
-    typer.echo(f"{run}: {translator.about}", err=True)
+    note(f"{run}: {translator.about}")
     search: Search = translator.search(beam, best)
     if sample:
         search = translator.sampling(temperature, top_p, best, seed)
     lines = (texts[number].source for number in range(len(texts)))
     with (
-        kept_heap(),
-        counted(len(texts)) as progress,
+        keep_heap(),
+        progress_bar(len(texts)) as progress,
         _linking(translator, alignments, units) as to,
     ):
         for number, answers in enumerate(translator.stream(lines, search, progress), start=1):
-            typer.echo(answers[0].text if best == 1 else _as_json(number, answers))
+            say(answers[0].text if best == 1 else _as_json(number, answers))
             if to is not None:
                 to.add(number, texts[number - 1].source, answers)
+    lengths.sum_up()
 
 
 @contextmanager
@@ -112,7 +151,7 @@ def _linking(translator: "Translator", path: str | None, units: str) -> "Iterato
         linker.flush()
 
 
-def _opened(file: str) -> "PairCorpus":
+def _open_translator(file: str) -> "PairCorpus":
     if file != "-":
         found("the input", [file])
     from regard.seq2seq.data import open_sources  # noqa: PLC0415
@@ -124,9 +163,9 @@ def _opened(file: str) -> "PairCorpus":
     return corpus
 
 
-def _replacement(translator: "Translator", dictionary: str | None) -> "Replacement":
+def _replacement(translator: "Translator", dictionary: str | None) -> "UnkReplacement":
     from regard.seq2seq.data import open_pairs  # noqa: PLC0415
-    from regard.seq2seq.decoding import Replacement  # noqa: PLC0415
+    from regard.seq2seq.decoding import UnkReplacement  # noqa: PLC0415
 
     words = {}
     if dictionary is not None:
@@ -134,9 +173,9 @@ def _replacement(translator: "Translator", dictionary: str | None) -> "Replaceme
         corpus = open_pairs([dictionary])
         pairs = (corpus[number] for number in range(len(corpus)))
         words = {pair.source: pair.target or "" for pair in pairs}
-    return Replacement(words, "" if translator.config.text.kind == "characters" else " ")
+    return UnkReplacement(words, "" if translator.config.text.kind == "characters" else " ")
 
 
-def _as_json(number: int, answers: "list[Answer]") -> str:
+def _as_json(number: int, answers: "list[Prediction]") -> str:
     told = [{"text": answer.text, "score": round(answer.score, 6)} for answer in answers]
     return json.dumps({"line": number, "answers": told}, ensure_ascii=False)

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.cli.align import Layer
+from regard.cli.alignment_output import Units
 from regard.cli.evaluate import AsJson
-from regard.cli.linking import Units
+from regard.cli.lengths import LengthOptions, MaxSourceLength, MaxTargetLength, WhatIfTooLong
+from regard.cli.output import note, say
 from regard.cli.predict import Beams, Last, Run
+from regard.cli.ranges import share
 from regard.seq2seq.errors import ConfigError
 
 if TYPE_CHECKING:
-    from regard.tasks.pictures import Looked
+    from regard.tasks.plots import AttentionMap
 
 Source = Annotated[str, typer.Argument(metavar="TEXT", help="What is read.")]
 Target = Annotated[
@@ -37,7 +40,10 @@ View = Annotated[
     ),
 ]
 Threshold = Annotated[
-    float, typer.Option("--threshold", min=0, max=1, help="Arcs are for weights above it.")
+    float,
+    typer.Option(
+        "--threshold", callback=share("--threshold"), help="Arcs are for weights above it."
+    ),
 ]
 Check = Annotated[
     bool,
@@ -59,6 +65,9 @@ def show(
     check: Check = False,
     beam: Beams = None,
     last: Last = False,
+    max_source_length: MaxSourceLength = None,
+    max_length: MaxTargetLength = None,
+    too_long: WhatIfTooLong = None,
     as_json: AsJson = False,
 ) -> None:
     """Draw what was read for each word of an answer, or of a given target.
@@ -67,6 +76,7 @@ def show(
     """
     path = None if out is None else Path(out)
     _possible(path, view)
+    lengths = LengthOptions(max_source_length, max_length, too_long)
     from regard.tasks.pairs.runs import task_of  # noqa: PLC0415  # torch: help need not wait
 
     page = path is not None and path.suffix == ".html"
@@ -76,32 +86,38 @@ def show(
         if check:
             raise ConfigError("--check leaves words out and translates again. Give a translator.")
         from regard.tasks.align import WordAligner  # noqa: PLC0415
-        from regard.tasks.align.looking import looked as found_by  # noqa: PLC0415
+        from regard.tasks.align.attention_view import attention_map as found_by  # noqa: PLC0415
 
         aligner = WordAligner.load(run, last=last)
+        lengths.given(aligner)
         found = found_by(aligner, text, target, units=units, layer=layer, one=readings == "one")
+        note(f"{run}: {aligner.about}")
     else:
         from regard.tasks.translate import Translator  # noqa: PLC0415
-        from regard.tasks.translate.looking import given, looked, named  # noqa: PLC0415
-        from regard.tasks.translate.trusting import trust  # noqa: PLC0415
+        from regard.tasks.translate.attention_view import attention_map, given, named  # noqa: PLC0415
+        from regard.tasks.translate.faithfulness import faithfulness  # noqa: PLC0415
 
         translator = Translator.load(run, last=last)
+        lengths.given(translator)
         pair = given(translator, text, target, beam)
-        found = looked(
+        found = attention_map(
             translator, pair, forced=target is not None, units=units, layer=layer,
             readings=readings,
         )  # fmt: skip
+        note(f"{run}: {translator.about}")
         if check:
-            from regard.cli.trusted import told  # noqa: PLC0415
+            from regard.cli.faithfulness_report import faithfulness_report  # noqa: PLC0415
 
             reading = f"Read by {named(translator, layer)}, {found.legend}"
-            checked = told(trust(translator, pair, units=units, layer=layer), reading, as_json)
+            checked = faithfulness_report(
+                faithfulness(translator, pair, units=units, layer=layer), reading, as_json
+            )
     if path is not None:
         _drawn(path, found, view, threshold)
     if check:
-        typer.echo(checked)
+        say(checked)
     elif path is None:
-        typer.echo(json.dumps(found.as_data(), ensure_ascii=False) if as_json else _here(found))
+        say(json.dumps(found.as_data(), ensure_ascii=False) if as_json else _here(found))
 
 
 def _possible(path: Path | None, view: str) -> None:
@@ -114,19 +130,19 @@ def _possible(path: Path | None, view: str) -> None:
         raise ConfigError("--view arcs: a terminal has no arcs. Give a file: -o looked.png")
 
 
-def _drawn(path: Path, found: "Looked", view: str, threshold: float) -> None:
-    from regard.tasks.pictures import as_page, save_picture  # noqa: PLC0415  # torch
+def _drawn(path: Path, found: "AttentionMap", view: str, threshold: float) -> None:
+    from regard.tasks.plots import as_page, save_picture  # noqa: PLC0415  # torch
 
     if path.suffix == ".html":
         path.write_text(as_page(found, threshold), encoding="utf-8")
-    elif note := save_picture(path, found, view, threshold):
-        typer.echo(f"note: {note} Or draw a page, which needs none: -o looked.html", err=True)
-    typer.echo(f"drew {path}", err=True)
+    elif missing := save_picture(path, found, view, threshold):
+        note(f"note: {missing} Or draw a page, which needs none: -o looked.html")
+    note(f"drew {path}")
 
 
-def _here(found: "Looked") -> str:
+def _here(found: "AttentionMap") -> str:
     """Each reading for a terminal, as wide as that is."""
-    from regard.tasks.pictures import SHADES_TOLD, as_blocks  # noqa: PLC0415  # torch
+    from regard.tasks.plots import SHADES_TOLD, as_blocks  # noqa: PLC0415  # torch
 
     width = shutil.get_terminal_size().columns
     parts = [f"{each.drawn}\n\n{as_blocks(each, width)}" for each in found.one_by_one()]

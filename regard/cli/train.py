@@ -5,7 +5,16 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.configured import Config, Data, GivenLinks, Settings, Task, Valid, configured
+from regard.cli.config_options import (
+    Config,
+    Data,
+    GivenLinks,
+    Settings,
+    Task,
+    Valid,
+    config_options,
+)
+from regard.cli.output import note
 
 Out = Annotated[str, typer.Option("--out", metavar="FOLDER", help="Where the run is kept.")]
 OnBadInput = Annotated[
@@ -41,7 +50,7 @@ def train(
     short = (("data.on_bad_input", on_bad_input), ("training.device", device))
     said = [f'{key}="{value}"' for key, value in short if value is not None]
     said += [] if threads is None else [f"training.threads={threads}"]
-    whole = configured(
+    whole = config_options(
         task,
         path=config,
         data=data,
@@ -54,5 +63,5 @@ def train(
 
     outcome = runs.train(out, whole, reporter(sys.stderr))
     if outcome.code == 0:
-        typer.echo(f"Ask it: {runs.ASKED[task].format(out)}", err=True)
+        note(f"Ask it: {runs.USAGE[task].format(out)}")
     return outcome.code

@@ -3,24 +3,23 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from regard.seq2seq.data import SoundPairs
+from regard.seq2seq.data import ValidatedPairs
 from regard.seq2seq.errors import ConfigError
 from regard.tasks.align import WordAligner
-from regard.tasks.config.data import Files
-from regard.tasks.pairs.aligning import Aligns
+from regard.tasks.config.data import FilesConfig
 from regard.tasks.pairs.examples import open_given
 from regard.tasks.pairs.runs import task_of
 from regard.tasks.translate import Translator
 from regard.tasks.translate.aligning import ByAttention
-from regard.tasks.translate.spelling import check_spelling
+from regard.tasks.translate.oov_check import check_oov
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
     """Who aligns, and how links are made of what it says unless somebody says otherwise."""
 
-    who: Aligns
-    data: Files
+    who: ByAttention | WordAligner
+    data: FilesConfig
     """How its pairs are written."""
 
     about: str
@@ -28,13 +27,20 @@ class Opened:
     threshold: float
     """Above which the product of both directions is a link."""
 
-    def opened(self, paths: Sequence[str]) -> SoundPairs:
+    @property
+    def models(self) -> list[Translator | WordAligner]:
+        """Those that are asked."""
+        if isinstance(self.who, WordAligner):
+            return [self.who]
+        return [each for each in (self.who.one, self.who.other) if each is not None]
+
+    def opened(self, paths: Sequence[str]) -> ValidatedPairs:
         """The pairs of these files; raise if some cannot be aligned."""
         pairs = open_given(self.data, paths)
         if isinstance(self.who, ByAttention):
-            check_spelling(self.who.one, pairs)
+            check_oov(self.who.one, pairs)
             if self.who.other is not None:
-                check_spelling(self.who.other, pairs, swapped=True)
+                check_oov(self.who.other, pairs, swapped=True)
         return pairs
 
 

@@ -4,14 +4,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 
 from regard.seq2seq.errors import ConfigError
-from regard.seq2seq.seams import Answer
+from regard.seq2seq.protocols import Prediction
+from regard.seq2seq.system.escaping import escaped
 from regard.seq2seq.training import reporter
-from regard.tasks.config import Layer, load
-from regard.tasks.config.translate import Translate
+from regard.tasks.config import ConfigSource, load
+from regard.tasks.config.translate import TranslateConfig
 from regard.tasks.dates import LANGUAGES, Example, draw, held_out, write
-from regard.tasks.pictures import Looked, as_blocks, save_one_below_the_other
+from regard.tasks.plots import AttentionMap, as_blocks, save_one_below_the_other
 from regard.tasks.translate import Translator, train
 
 TRAIN, VALID, TEST = 40_000, 1_000, 1_000
@@ -36,11 +38,14 @@ SETTINGS = {
 def show(out: str, steps: int, seed: int) -> int:
     """Learn, answer, draw, and say what to type next; the code to leave with."""
     folder, console = Path(out), Console(highlight=False)
-    console.print(f"Writing {TRAIN:,} dates in {len(LANGUAGES)} languages to {folder / 'data'} …")
+    named = escape(escaped(out))  # a name is no markup, and no command to a terminal
+    console.print(f"Writing {TRAIN:,} dates in {len(LANGUAGES)} languages to {named}/data …")
     paths = write(folder / "data", TRAIN, VALID, TEST, seed)
     files = {"train": [str(paths["train"])], "valid": [str(paths["valid"])]}
     chosen = {"data": files, "training": {"steps": steps, "seed": seed}}
-    config = load(Translate, said=[Layer("the demo", SETTINGS), Layer("the demo", chosen)])
+    config = load(
+        TranslateConfig, said=[ConfigSource("the demo", SETTINGS), ConfigSource("the demo", chosen)]
+    )
     outcome = train(folder / "run", config, reporter())
     if outcome.code:
         return outcome.code
@@ -52,15 +57,16 @@ def show(out: str, steps: int, seed: int) -> int:
     right = sum(a.text == e.target for a, e in zip(answers, unseen, strict=True))
     console.print(f"\n[bold]{100 * right / TEST:.1f} % exact[/] over {TEST:,} unseen dates.")
     _show_untaught(console, translator, seed)
-    console.print(f"\n{picture}\nNext: echo '3 May 1979' | regard predict {folder / 'run'}")
+    console.print(f"\n{escape(escaped(picture))}")
+    console.print(f"Next: echo '3 May 1979' | regard predict {named}/run")
     return 0
 
 
-def _show_some(console: Console, examples: list[Example], answers: list[Answer]) -> None:
+def _show_some(console: Console, examples: list[Example], answers: list[Prediction]) -> None:
     console.print("\nUnseen dates, and where the model looked for each character of its answer:")
     for example, answer in _chosen(examples, answers):
         console.print(f"\n{LANGUAGES[example.language].name}", style="bold")
-        console.print(as_blocks(Looked.of(answer), console.width), markup=False)
+        console.print(as_blocks(AttentionMap.of(answer), console.width), markup=False)
 
 
 def _show_untaught(console: Console, translator: Translator, seed: int) -> None:
@@ -73,10 +79,10 @@ def _show_untaught(console: Console, translator: Translator, seed: int) -> None:
         console.print(f"  {example.source} → {answer.text} ({example.form}; {said})", markup=False)
 
 
-def _draw(path: Path, examples: list[Example], answers: list[Answer]) -> str:
+def _draw(path: Path, examples: list[Example], answers: list[Prediction]) -> str:
     """The picture; what to say of it."""
     found = [
-        replace(Looked.of(answer), title=LANGUAGES[example.language].name)
+        replace(AttentionMap.of(answer), title=LANGUAGES[example.language].name)
         for example, answer in _chosen(examples, answers)
     ]
     if not found:
@@ -90,9 +96,9 @@ def _draw(path: Path, examples: list[Example], answers: list[Answer]) -> str:
     return f"The picture of these is {path}" + (note and f"\nNote: {note}")
 
 
-def _chosen(examples: list[Example], answers: list[Answer]) -> list[tuple[Example, Answer]]:
+def _chosen(examples: list[Example], answers: list[Prediction]) -> list[tuple[Example, Prediction]]:
     """The first example of each language to look at; of an empty answer there is nothing to see."""
-    first: dict[str, tuple[Example, Answer]] = {}
+    first: dict[str, tuple[Example, Prediction]] = {}
     for example, answer in zip(examples, answers, strict=True):
         if answer.target:
             first.setdefault(example.language, (example, answer))

@@ -6,21 +6,21 @@ from regard.seq2seq.training import Outcome, Reporter
 from regard.tasks import align, translate
 from regard.tasks.align import WordAligner
 from regard.tasks.config import Options
-from regard.tasks.config.align import Align
-from regard.tasks.config.translate import Translate
-from regard.tasks.pairs.card import ASKED
+from regard.tasks.config.align import AlignConfig
+from regard.tasks.config.translate import TranslateConfig
+from regard.tasks.pairs.card import USAGE
 from regard.tasks.pairs.runs import task_of
 from regard.tasks.translate import Translator
 
-__all__ = ["ASKED", "load", "train"]
+__all__ = ["USAGE", "load", "train"]
 
 
 def train(directory: Path | str, config: Options, reporter: Reporter | None = None) -> Outcome:
     """Train in a folder what a configuration asks for, or go on there."""
     match config:
-        case Translate():
+        case TranslateConfig():
             return translate.train(directory, config, reporter)
-        case Align():
+        case AlignConfig():
             return align.train(directory, config, reporter)
     raise AssertionError(f"nothing is trained by {type(config).__name__}")
 

@@ -34,7 +34,7 @@ def _results(module, inputs: list[Tensor], kernel: kernels.Kernel, **options) ->
 
 def assert_agrees(module, inputs: list[Tensor], **options) -> None:
     """With the reference in float64, gradients of everything included."""
-    found = _results(module, inputs, kernels.Additive(), **options)
+    found = _results(module, inputs, kernels.AdditiveKernel(), **options)
     double = {name: t.double() if torch.is_tensor(t) and t.is_floating_point() else t
               for name, t in options.items()}  # fmt: skip
     wide = [tensor.double() for tensor in inputs]
@@ -70,7 +70,7 @@ def assert_at_most_twice_as_wrong(
 
     def ours(*given: Tensor) -> Tensor:
         parameters = dict(zip(names, given[3:], strict=True))
-        with kernels.using(kernels.Additive()):
+        with kernels.using(kernels.AdditiveKernel()):
             return functional_call(attention, parameters, given[:3], {"mask": mask}).context
 
     def plainly(*given: Tensor) -> Tensor:

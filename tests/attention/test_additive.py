@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.autograd import gradgradcheck
 
 from regard import Attention, MultiHead, attend, errors, kernels, scores, selection
-from regard.attention.kernels import additive, additive_engines, native
+from regard.attention.kernels import additive, additive_backends, native
 from tests.attention.additive_cases import (
     BATCH,
     CLOSE,
@@ -57,19 +57,19 @@ def test_every_range(scale: float) -> None:
 
 
 def test_the_range_chooses_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(additive_engines, "FEW", 0)  # exponentials are made before
+    monkeypatch.setattr(additive_backends, "FEW", 0)  # exponentials are made before
 
-    def chosen(reach: float) -> additive_engines.Engine:
+    def chosen(reach: float) -> additive_backends.Backend:
         queries = torch.zeros(1, 2, 32)
         queries[0, 1, 3] = -reach
         which = torch.zeros(1, dtype=torch.long)
         keys, v = torch.ones(1, 3, 32), torch.ones(1, 32)
-        return additive_engines.engine(additive_engines.Problem(queries, keys, v, which))
+        return additive_backends.backend(additive_backends.AdditiveInputs(queries, keys, v, which))
 
-    assert chosen(5.0).how.reach == 6.0
-    assert chosen(30.0).how.reach == 31.0
-    assert isinstance(chosen(43.0), additive_engines.Chunks)
-    assert isinstance(chosen(torch.nan), additive_engines.Chunks)
+    assert chosen(5.0).how.max_abs == 6.0
+    assert chosen(30.0).how.max_abs == 31.0
+    assert isinstance(chosen(43.0), additive_backends.ChunkedTorch)
+    assert isinstance(chosen(torch.nan), additive_backends.ChunkedTorch)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_the_range_chooses_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     [(0.0, 4), (10.7, 4), (10.8, 2), (21.4, 2), (21.6, 1), (42.9, 1), (43.1, 0), (torch.nan, 0)],
 )
 def test_as_many_share_a_reciprocal_as_their_product_allows(reach: float, count: int) -> None:
-    assert native.together(reach) == count
+    assert native.reciprocal_group(reach) == count
     if count:
         assert torch.tensor(2.0 * reach).exp().add(1.0).pow(count).isfinite()
 
@@ -93,8 +93,8 @@ def test_at_the_end_of_each_range(reach: float, hidden: int) -> None:
     queries, v = far[:, :QUERIES].clone().requires_grad_(), torch.randn(1, hidden) / hidden
     given = queries, far.clone().requires_grad_(), v.requires_grad_()
     doubles = tuple(tensor.detach().double().requires_grad_() for tensor in given)
-    found = additive.scores(kernels.Tanh(*given), {})
-    expected = kernels.Tanh(*doubles).scores()
+    found = additive.scores(kernels.AdditiveComparison(*given), {})
+    expected = kernels.AdditiveComparison(*doubles).scores()
     torch.testing.assert_close(found.double(), expected, rtol=0, atol=1e-6)
     sent = torch.randn(found.shape)
     ours = torch.autograd.grad(found, given, sent)
@@ -153,7 +153,7 @@ def test_any_selection_gets_its_scores(select) -> None:
 
 def test_dropout_thins_the_context_and_not_the_weights() -> None:
     inputs = draw_inputs()
-    with kernels.using(kernels.Additive()):
+    with kernels.using(kernels.AdditiveKernel()):
         torch.manual_seed(1)
         thinned = make_attention(selection.Softmax(dropout=0.5))(*inputs)
         whole = make_attention()(*inputs)
@@ -165,7 +165,7 @@ def test_a_bias_and_its_gradient() -> None:
     bias = torch.randn(1, QUERIES, KEYS)
     assert_agrees(make_attention(), draw_inputs(), bias=bias, mask=MASKS["lengths"])
     learned = bias.clone().requires_grad_()
-    with kernels.using(kernels.Additive()):
+    with kernels.using(kernels.AdditiveKernel()):
         make_attention()(*draw_inputs(), bias=learned).context.square().sum().backward()
     with kernels.using(kernels.Reference()):
         expected = bias.clone().requires_grad_()
@@ -186,8 +186,8 @@ def test_beams_share_a_memory_and_what_it_keeps() -> None:
     beams = torch.stack([queries, queries.flip(1)], 1)
     attention = make_attention()
     memory = attention.prepare(keys[:, None], values[:, None])
-    assert memory.kept["e^2k"].shape == (BATCH, 1, KEYS, 64)
-    with kernels.using(kernels.Additive()):
+    assert memory.cached["e^2k"].shape == (BATCH, 1, KEYS, 64)
+    with kernels.using(kernels.AdditiveKernel()):
         together = attention.read(beams, memory)
         for beam in range(2):
             alone = attention(beams[:, beam], keys, values)
@@ -218,7 +218,7 @@ def test_double_backward_is_plain_codes() -> None:
         (gradient,) = torch.autograd.grad(context.square().sum(), leaf, create_graph=True)
         return torch.autograd.grad(gradient.square().sum(), leaf)[0]
 
-    ours, theirs = penalty(kernels.Additive()), penalty(kernels.Reference())
+    ours, theirs = penalty(kernels.AdditiveKernel()), penalty(kernels.Reference())
     torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
@@ -233,7 +233,7 @@ def test_weights_are_differentiable_twice() -> None:
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_half_precision_is_computed_in_float32(dtype: torch.dtype) -> None:
     inputs, attention = [t.to(dtype) for t in draw_inputs()], make_attention().to(dtype)
-    with kernels.using(kernels.Additive()):
+    with kernels.using(kernels.AdditiveKernel()):
         context, weights = attention(*inputs)
     with kernels.using(kernels.Reference()):
         expected = attention(*inputs)
@@ -259,14 +259,14 @@ def test_vmap_and_gradients_for_each_item() -> None:
 
 def test_what_it_refuses() -> None:
     queries, keys, values = (tensor.double() for tensor in draw_inputs())
-    with kernels.using(kernels.Additive()):
+    with kernels.using(kernels.AdditiveKernel()):
         with pytest.raises(errors.KernelError, match="float64 is left to the reference"):
             make_attention().double()(queries, keys, values)
-        with pytest.raises(errors.KernelError, match="scores by Dot are not additive"):
+        with pytest.raises(errors.KernelError, match="scores by DotComparison are not additive"):
             attend(queries.float(), keys.float(), values.float())
         with pytest.raises(errors.KernelError, match="inside vmap or another"):
             torch.vmap(make_attention())(queries.float(), keys.float(), values.float())
-        with pytest.raises(errors.KernelError, match="there are no pairs"):
+        with pytest.raises(errors.KernelError, match="a size is 0"):
             make_attention()(queries.float(), keys[:, :0].float(), values[:, :0].float())
 
 

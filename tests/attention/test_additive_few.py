@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard import selection
-from regard.attention.kernels import additive, additive_engines, native
+from regard.attention.kernels import additive, additive_backends, native
 from tests.attention.additive_cases import (
     BATCH,
     KEYS,
@@ -27,7 +27,7 @@ def reaches(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     inner = native.additive_scores
 
     def watched(*arguments) -> bool:
-        given.append(arguments[-1].reach)
+        given.append(arguments[-1].max_abs)
         return inner(*arguments)
 
     monkeypatch.setattr(native, "additive_scores", watched)
@@ -79,7 +79,7 @@ def test_it_is_at_most_twice_as_wrong_as_plain_code(
 
 
 def test_many_keys_and_odd_sizes_have_theirs_made_before() -> None:
-    assert additive_engines.few(torch.zeros(2, 11, 64))
-    assert not additive_engines.few(torch.zeros(2, 11, 63))
-    assert not additive_engines.few(torch.zeros(2, 11, 64, dtype=torch.float64))
-    assert not additive_engines.few(torch.zeros(1, additive_engines.FEW // 64 + 1, 64))
+    assert additive_backends.few(torch.zeros(2, 11, 64))
+    assert not additive_backends.few(torch.zeros(2, 11, 63))
+    assert not additive_backends.few(torch.zeros(2, 11, 64, dtype=torch.float64))
+    assert not additive_backends.few(torch.zeros(1, additive_backends.FEW // 64 + 1, 64))

@@ -28,14 +28,14 @@ def _no_gradient() -> Iterator[None]:
 def short(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """For each read, in order: did it take the shorter way?"""
     taken: list[bool] = []
-    inner = recipe.again
+    inner = recipe.cached_step
 
     def watched(*given: Any) -> Reading | None:
         found = inner(*given)
         taken.append(found is not None)
         return found
 
-    monkeypatch.setattr(recipe, "again", watched)
+    monkeypatch.setattr(recipe, "cached_step", watched)
     return taken
 
 
@@ -103,7 +103,7 @@ def test_who_draws_draws_once(short: list[bool], monkeypatch: pytest.MonkeyPatch
 
     found = drawn()
     assert short == [False] * 5
-    monkeypatch.setattr(recipe, "again", lambda *_: None)
+    monkeypatch.setattr(recipe, "cached_step", lambda *_: None)
     assert torch.equal(torch.stack(found), torch.stack(drawn()))
 
 

@@ -162,7 +162,7 @@ def away(tensor: torch.Tensor) -> torch.Tensor:
                                              away(torch.ones(BATCH))), DeviceError,
      "reward is on meta but the reading on cpu.", "reward.to('cpu')."),
     ("a state", lambda: attend(queries, keys, values, select=selection.Monotonic(), state=State(
-        {}, {"last": away(torch.ones(BATCH, 1, KEYS))}, of=("Monotonic",))), DeviceError,
+        {}, {"last": away(torch.ones(BATCH, 1, KEYS))}, owners=("Monotonic",))), DeviceError,
      "the state is on meta but queries on cpu.", "Read on one device."),
     ("new pairs", lambda: Attention().prepare(keys, values).write(away(keys), away(values)),
      DeviceError, "the new pairs are on meta but the memory on cpu.", "Move one: .to('cpu')."),

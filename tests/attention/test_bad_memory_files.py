@@ -10,6 +10,7 @@ import torch
 
 from regard import Attention, Memory, masks, scores
 from regard.attention.errors import ForeignMemoryError, MemoryFileError, OptionError
+from regard.attention.memory_io import _digest
 from tests.attention.wrong import (
     BATCH,
     QUERIES,
@@ -48,7 +49,7 @@ class Own(masks.Mask):
     def allows(self, pairs):
         return torch.ones(1, 1, 1, dtype=torch.bool)
 
-    def rewire(self, source, keys, fresh=True):
+    def remap_keys(self, source, keys, fresh=True):
         return self
 
     def check(self, shape, device):
@@ -94,15 +95,41 @@ def foreign(tensors: dict, **metadata: str) -> Callable[[Path], Memory]:
     return loaded
 
 
-MARK = {"format": "regard memory 1", "fingerprint": dot.fingerprint(), "mask": "null"}
+FORMAT = "regard memory 2"
+MARK = {
+    "format": FORMAT,
+    "fingerprint": dot.fingerprint(),
+    "mask": "null",
+    "sizes": json.dumps([SIZE, VALUE]),
+}
 PARTS = {"values": values, "prepared/keys": keys}
+LOAD = "Load what memory.save(path) of this version wrote."
 AGAIN = "Save the memory again."
 UNREAD = "cannot be read as safetensors: "
 CUT = "It is cut off or of another kind: save the memory again."
 
 
-def mask_of(kind: str, **fields: object) -> dict[str, str]:
-    return {**MARK, "mask": json.dumps({"kind": kind, "fields": fields})}
+def forged(change: dict | None = None, lost: str = "", **metadata: str) -> Callable[[Path], Memory]:
+    """Load a file that somebody made, with a digest that is right."""
+    # Cloned: safetensors refuses tensors that share storage, and such as do not lie in line.
+    tensors = {name: each.clone().contiguous() for name, each in (PARTS | (change or {})).items()}
+    tensors.pop(lost, None)
+    told = {name: text for name, text in {**MARK, **metadata}.items() if name != lost}
+    return foreign(tensors, **told, digest=_digest(told, tensors))
+
+
+def mask_of(kind: str, change: dict | None = None, **fields: object) -> Callable[[Path], Memory]:
+    return forged(change, mask=json.dumps({"kind": kind, "fields": fields}))
+
+
+def tensor(name: str) -> dict[str, str]:
+    return {"tensor": name}
+
+
+DEEP = "[" * 100_000
+NEGATIVE = {"limits": torch.tensor([-3, 5])[:, None, None]}
+OUTSIDE = {"source": torch.tensor([[0, 99]])}
+CAUSAL = {"kind": "Causal", "fields": {}}
 
 
 @table(
@@ -115,24 +142,60 @@ def mask_of(kind: str, **fields: object) -> dict[str, str]:
     ("empty", load(lambda _: b""), MemoryFileError, UNREAD, CUT),
     ("a text", load(lambda _: b"keys and values " * 7), MemoryFileError, UNREAD, CUT),
     ("a model", foreign({"weight": keys}), MemoryFileError,
-     "holds 'other tensors', not 'regard memory 1'.", "Load what memory.save(path) wrote."),
+     f"holds 'other tensors', not '{FORMAT}'.", LOAD),
     ("from the future", foreign(PARTS, format="regard memory 7"), MemoryFileError,
-     "holds 'regard memory 7', not 'regard memory 1'.", "Load what memory.save(path) wrote."),
-    ("no fingerprint", foreign(PARTS, format="regard memory 1"), MemoryFileError,
+     f"holds 'regard memory 7', not '{FORMAT}'.", LOAD),
+    ("before this version", foreign(PARTS, format="regard memory 1"), MemoryFileError,
+     f"holds 'regard memory 1', not '{FORMAT}'.", LOAD),
+    ("no digest", foreign(PARTS, **MARK), MemoryFileError,
+     "is damaged: KeyError('digest').", AGAIN),
+    ("another digest", foreign(PARTS, **MARK, digest="0"), MemoryFileError,
+     "its content has another SHA-256 than when it was saved", AGAIN),
+    ("no fingerprint", forged(lost="fingerprint"), MemoryFileError,
      "is damaged: KeyError('fingerprint').", AGAIN),
-    ("no keys", foreign({"values": values}, **MARK), MemoryFileError,
-     "is damaged: KeyError('keys').", AGAIN),
-    ("no values", foreign({"prepared/keys": keys}, **MARK), MemoryFileError,
+    ("no keys", forged(lost="prepared/keys"), MemoryFileError, "it has nothing of the keys", AGAIN),
+    ("no values", forged(lost="values"), MemoryFileError,
      "is damaged: KeyError('values').", AGAIN),
-    ("half a mask", foreign(PARTS, **{**MARK, "mask": "{"}), MemoryFileError,
-     "is damaged: JSONDecodeError(", AGAIN),
-    ("a mask unheard of", foreign(PARTS, **mask_of("Spiral")), MemoryFileError,
+    ("a name too many", forged({"prepared/room": keys}), MemoryFileError,
+     "it has keys, room of the keys", AGAIN),
+    ("what was once cached", forged({"kept/e^2k": keys}), MemoryFileError,
+     "it holds kept/e^2k, which belong to no memory", AGAIN),
+    ("fewer values than keys", forged({"values": values[:, :2]}), MemoryFileError,
+     "its keys have shape", AGAIN),
+    ("another batch", forged({"prepared/keys": keys[:1].repeat(7, 1, 1)}), MemoryFileError,
+     "its keys have shape", AGAIN),
+    ("one axis", forged({"values": values[0, 0]}), MemoryFileError, "its values have shape", AGAIN),
+    ("other sizes", forged(sizes="[3, 4]"), MemoryFileError, "its values have shape", AGAIN),
+    ("sizes of no machine", forged(sizes=f"[{10**30}, 4]"), MemoryFileError, "a size is ", AGAIN),
+    ("sizes in words", forged(sizes='["a", 4]'), MemoryFileError, "a size is 'a'", AGAIN),
+    ("whole numbers", forged({"values": values.long()}), MemoryFileError, "is damaged", AGAIN),
+    ("keys in float64", forged({"prepared/keys": keys.double()}), MemoryFileError,
+     "its keys have shape", AGAIN),
+    ("faults of another length", forged({"nonfinite_keys": torch.ones(2, 1, 3, dtype=torch.bool)}),
+     MemoryFileError, "what was not finite has shape (2, 1, 3)", AGAIN),
+    ("faults that are numbers", forged({"nonfinite_values": torch.ones(2, 1, 5)}),
+     MemoryFileError, "what was not finite has shape", AGAIN),
+    ("half a mask", forged(mask="{"), MemoryFileError, "is damaged: JSONDecodeError(", AGAIN),
+    ("a deep mask", forged(mask=DEEP), MemoryFileError, "is damaged: RecursionError(", AGAIN),
+    ("a list for a mask", forged(mask="[1]"), MemoryFileError, "is damaged: TypeError(", AGAIN),
+    ("a mask unheard of", mask_of("Spiral"), MemoryFileError,
      "is damaged: KeyError('Spiral').", AGAIN),
-    ("a mask without its field", foreign(PARTS, **mask_of("Lengths")), MemoryFileError,
-     "is damaged: KeyError('limits').", AGAIN),
-    ("a mask without its tensor", foreign(PARTS, **mask_of("Lengths", limits={"tensor": "gone"})),
+    ("a mask without its field", mask_of("Lengths"), MemoryFileError, "'limits'", AGAIN),
+    ("a mask without its tensor", mask_of("Lengths", limits=tensor("gone")),
      MemoryFileError, "is damaged: KeyError('gone').", AGAIN),
-    ("by other keys", foreign(PARTS, **{**MARK, "fingerprint": "0"}), ForeignMemoryError,
+    ("negative lengths", mask_of("Lengths", NEGATIVE, limits=tensor("limits")), MemoryFileError,
+     "lengths go down to -3", AGAIN),
+    ("lengths that are no tensor", mask_of("Lengths", limits=3), MemoryFileError,
+     "is damaged", AGAIN),
+    ("a window in words", mask_of("Window", before="two", after=1), MemoryFileError,
+     "before", AGAIN),
+    ("a negative prefix", mask_of("Prefix", size=-1), MemoryFileError, "size", AGAIN),
+    ("half of an and", mask_of("And", left=CAUSAL, right=7), MemoryFileError,
+     "7 stands where a mask belongs", AGAIN),
+    ("moved from nowhere",
+     mask_of("RemappedMask", OUTSIDE, inner=CAUSAL, source=tensor("source"), keys=2, fresh=True),
+     MemoryFileError, "a mask speaks of key 99 of 2", AGAIN),
+    ("by other keys", forged(fingerprint="0"), ForeignMemoryError,
      "were prepared by a score with other options or parameters.", "Load that attention's state"),
     ("for nobody", lambda path: Memory.load(path, None), OptionError,
      "a memory cannot be loaded for None.", "Memory.load(path, attention)."),

@@ -183,7 +183,7 @@ def additive(hidden_size: int = HIDDEN) -> Attention:
 class Scaled(scores.Score):
     """A score with a parameter of one axis."""
 
-    compares = kernels.Dot
+    compares = kernels.DotComparison
 
     def __init__(self) -> None:
         super().__init__()
@@ -244,7 +244,8 @@ def told(*allowed: object, select: selection.Selection | None = None) -> object:
 
 @table(
     ("a refusal", lambda: told(kernels.Sdpa(), select=selection.Sparsemax()), KernelError,
-     "Sdpa: scores by Tanh are not dot products; selects by Sparse, not by softmax.",
+     "Sdpa: scores by AdditiveComparison are not dot products; "
+     "selects by EntmaxRule, not by softmax.",
      "Add kernels.Reference() to using(…): it takes everything."),
     ("nothing", told, KernelError, "using(…) was given nothing.", "Pass at least one kernel"),
     ("a class", lambda: told(kernels.Sdpa), KernelError,

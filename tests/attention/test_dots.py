@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from regard import attend, errors, kernels, masks, scores, selection
-from regard.attention.kernels import dots, native
+from regard.attention.kernels import dot_softmax, native
 
 pytestmark = pytest.mark.skipif(
     native.library() is None, reason="the C kernels were not built here"
@@ -28,7 +28,7 @@ MASKS = {
 }
 family = pytest.mark.parametrize("score", SCORES.values(), ids=SCORES)
 hidden = pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
-DOTS, REFERENCE = kernels.Dots(), kernels.Reference()
+DOTS, REFERENCE = kernels.DotSoftmax(), kernels.Reference()
 
 
 @pytest.fixture(params=range(native.level() + 1), autouse=True)
@@ -97,7 +97,7 @@ def test_where_it_is_the_quickest(
     monkeypatch.setattr(native, "level", lambda: level)
     monkeypatch.setattr(native, "amd", lambda: amd)
     pairs = torch.empty(keys, 64), torch.empty(keys, 64)
-    assert dots.quicker(*pairs, items=64, learns=learns) is here
+    assert dot_softmax.is_faster(*pairs, items=64, learns=learns) is here
 
 
 @pytest.mark.parametrize("keys", [64, 131])

@@ -11,8 +11,14 @@ import torch
 from torch._subclasses import FakeTensorMode
 
 from regard import errors, kernels
-from regard.attention.kernels import Request, Soft, Tanh, View, gpu
-from regard.attention.masks import Pairs
+from regard.attention.kernels import (
+    AdditiveComparison,
+    Request,
+    SoftmaxRule,
+    View,
+    triton_loader,
+)
+from regard.attention.masks import PairIndex
 
 READS = """
 import sys, torch
@@ -66,30 +72,30 @@ def _request(device: str) -> Request:
     """Of tensors that have a device and a shape, and no numbers."""
     with FakeTensorMode():
         queries, v = torch.empty(2, 3, 5, device=device), torch.empty(1, 1, 5, device=device)
-    view = View(Pairs(3, 3, queries.device))
-    return Request(Tanh(queries, queries, v), Soft(), queries, view, {})
+    view = View(PairIndex(3, 3, queries.device))
+    return Request(AdditiveComparison(queries, queries, v), SoftmaxRule(), queries, view, {})
 
 
 def test_on_a_gpu_it_needs_triton(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu, "FOUND", True)
-    assert kernels.Additive().refusals(_request("cuda")) == []
-    monkeypatch.setattr(gpu, "FOUND", False)
+    monkeypatch.setattr(triton_loader, "FOUND", True)
+    assert kernels.AdditiveKernel().refusals(_request("cuda")) == []
+    monkeypatch.setattr(triton_loader, "FOUND", False)
     with (
-        kernels.using(kernels.Additive()),
+        kernels.using(kernels.AdditiveKernel()),
         pytest.raises(errors.KernelError, match=r"needs Triton, which was not found; it is in reg"),
     ):
-        kernels.answer(_request("cuda"))
+        kernels.dispatch(_request("cuda"))
 
 
 def test_other_devices_are_refused() -> None:
-    (reason,) = kernels.Additive().refusals(_request("meta"))
+    (reason,) = kernels.AdditiveKernel().refusals(_request("meta"))
     assert reason == "it is for a CPU or a CUDA device, and the keys are on meta"
 
 
 def test_the_kernels_say_what_serves_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(gpu, "FOUND", False)
+    monkeypatch.setattr(triton_loader, "FOUND", False)
     assert "; on a GPU, the reference: Triton was not found" in kernels.available()["additive"]
-    monkeypatch.setattr(gpu, "FOUND", True)
+    monkeypatch.setattr(triton_loader, "FOUND", True)
     monkeypatch.setitem(sys.modules, "triton", SimpleNamespace(__version__="3.7.1"))
     assert kernels.available()["additive"].endswith("; on a GPU, Triton 3.7.1")

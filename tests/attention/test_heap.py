@@ -24,7 +24,7 @@ def resident():
 
 faults()
 before = faults()
-with kernels.kept_heap() as kept:
+with kernels.keep_heap() as kept:
     faults()
     during, large = faults(), resident()
 small = resident()
@@ -49,5 +49,5 @@ def test_it_saves_faults_and_gives_the_memory_back() -> None:
 
 def test_without_glibc_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regard.attention.kernels.heap._glibc", lambda: None)
-    with kernels.kept_heap() as kept:
+    with kernels.keep_heap() as kept:
         assert not kept

@@ -107,7 +107,7 @@ def shares(how: LocalPredictive, queries: Tensor) -> Tensor:
     return found
 
 
-def visible(case: str) -> Tensor:
+def visible_counts(case: str) -> Tensor:
     counts = [
         [sum(sees(case, item, row, k) for k in range(KEYS)) for row in range(QUERIES)]
         for item in range(BATCH)
@@ -121,7 +121,7 @@ def visible(case: str) -> Tensor:
 def test_the_predicted_window(options: dict[str, float], window: int, case: str) -> None:
     queries, keys, scores = draw()
     how = LocalPredictive(SIZE, window, **options).double()
-    centres = visible(case) * shares(how, queries)
+    centres = visible_counts(case) * shares(how, queries)
     expected = around(centres, window, scores, case, options.get("sigma", window / 2))
     reading = attention(how, scores)(queries, keys, keys, mask=CASES[case])
     torch.testing.assert_close(reading.weights, expected, **EXACT)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from regard import Attention, kernels, masks, scores, selection
 from regard.attention.errors import KernelError
-from regard.attention.kernels import native, native_step
+from regard.attention.kernels import native, native_single_query
 
 pytestmark = pytest.mark.skipif(
     native.library() is None, reason="the C kernels were not built here"
@@ -33,7 +33,7 @@ def _learned(attention: Attention, kernel: kernels.Kernel, *, looping: bool) -> 
     mix = torch.randn(WIDE, SIZE)
     memory = attention.prepare(keys, values, masks.Lengths(torch.tensor([COUNT, 4, 0])))
     asked, contexts, shown = query, [], torch.zeros(())
-    with kernels.loop() if looping else nullcontext(), kernels.using(kernel):
+    with kernels.deferred_gradients() if looping else nullcontext(), kernels.using(kernel):
         for _ in range(STEPS):
             reading = attention.read(asked, memory)
             contexts.append(reading.context)
@@ -54,7 +54,7 @@ def test_contexts_and_gradients_are_those_of_the_reference(
     monkeypatch.setattr(native, "level", lambda: level)
     torch.manual_seed(2)
     attention = Attention(MAKES[name](), selection.Softmax(temperature=0.7))
-    found = _learned(attention, kernels.Loop(), looping=True)
+    found = _learned(attention, kernels.DeferredSingleQuery(), looping=True)
     truth = _learned(attention, kernels.Reference(), looping=False)
     for ours, theirs in zip(found, truth, strict=True):
         torch.testing.assert_close(ours, theirs, atol=2e-5, rtol=2e-4)
@@ -66,7 +66,10 @@ def test_keys_that_are_hidden_between_others_send_nothing() -> None:
     query, keys = torch.randn(ITEMS, 1, SIZE), torch.randn(ITEMS, COUNT, SIZE, requires_grad=True)
     seen = torch.rand(ITEMS, 1, COUNT) < 0.5
     found = []
-    for kernel, looping in ((kernels.Loop(), kernels.loop()), (kernels.Reference(), nullcontext())):
+    for kernel, looping in (
+        (kernels.DeferredSingleQuery(), kernels.deferred_gradients()),
+        (kernels.Reference(), nullcontext()),
+    ):
         memory = attention.prepare(keys, keys.detach(), seen)
         with looping, kernels.using(kernel):
             context = attention.read(query, memory).context
@@ -80,24 +83,26 @@ def test_beyond_its_range_additive_scores_are_those_of_the_reference() -> None:
     attention = Attention(scores.Additive(SIZE, SIZE, HIDDEN))
     with torch.no_grad():
         attention.score.query_weight *= 30  # type: ignore[operator]
-    found = _learned(attention, kernels.Loop(), looping=True)
+    found = _learned(attention, kernels.DeferredSingleQuery(), looping=True)
     truth = _learned(attention, kernels.Reference(), looping=False)
     for ours, theirs in zip(found, truth, strict=True):
         torch.testing.assert_close(ours, theirs, atol=2e-4, rtol=2e-3)
 
 
 def test_outside_a_loop_it_refuses() -> None:
-    with pytest.raises(KernelError, match=r"within kernels\.loop"):
-        _learned(Attention(scores.Dot()), kernels.Loop(), looping=False)
+    with pytest.raises(KernelError, match=r"within kernels\.deferred_gradients"):
+        _learned(Attention(scores.Dot()), kernels.DeferredSingleQuery(), looping=False)
 
 
 def test_in_a_loop_it_is_taken_and_after_it_not(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
-    real = native_step.step
-    monkeypatch.setattr(native_step, "step", lambda *given: (calls.append(1), real(*given))[1])
+    real = native_single_query.step
+    monkeypatch.setattr(
+        native_single_query, "step", lambda *given: (calls.append(1), real(*given))[1]
+    )
     attention, one = Attention(scores.Dot()), torch.randn(ITEMS, 1, SIZE, requires_grad=True)
     memory = attention.prepare(torch.randn(ITEMS, COUNT, SIZE), torch.randn(ITEMS, COUNT, WIDE))
-    with kernels.loop():
+    with kernels.deferred_gradients():
         attention.read(one, memory).context.sum().backward()
     assert calls == [1]
     attention.read(one, memory).context.sum().backward()
@@ -108,7 +113,7 @@ def test_what_it_cannot_do_goes_the_usual_way() -> None:
     attention = Attention(scores.Dot(), selection.Sparsemax())
     one = torch.randn(ITEMS, 1, SIZE, requires_grad=True)
     memory = attention.prepare(torch.randn(ITEMS, COUNT, SIZE), torch.randn(ITEMS, COUNT, WIDE))
-    with kernels.loop():
+    with kernels.deferred_gradients():
         inside = attention.read(one, memory).context
     assert torch.equal(inside, attention.read(one, memory).context)
 
@@ -118,7 +123,7 @@ def test_two_backwards_of_a_loop_add_up(name: str) -> None:
     attention = Attention(MAKES[name]())
     keys = torch.randn(ITEMS, COUNT, SIZE, requires_grad=True)
     memory = attention.prepare(keys, keys)
-    with kernels.loop():
+    with kernels.deferred_gradients():
         context = attention.read(torch.randn(ITEMS, 1, SIZE), memory).context
     once, *_ = torch.autograd.grad(context.sum(), keys, retain_graph=True)
     again, *_ = torch.autograd.grad(context.sum(), keys)

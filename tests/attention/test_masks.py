@@ -8,7 +8,7 @@ from torch import Tensor
 
 from regard import masks
 from regard.attention.errors import MaskError
-from regard.attention.masks import Mask, Pairs
+from regard.attention.masks import Mask, PairIndex
 from tests.attention.mask_trees import (
     LEAVES,
     MOVABLE,
@@ -100,9 +100,9 @@ def test_some_pairs_are_taken_from_the_whole(tree, of: Sizes, chosen) -> None:
         (rows, columns): whole[:, rows][:, :, columns],
     }
     for (some_rows, some_columns), expected in cases.items():
-        pairs = Pairs(of.queries, of.keys, rows=some_rows, columns=some_columns)
+        pairs = PairIndex(of.queries, of.keys, rows=some_rows, columns=some_columns)
         assert torch.equal(mask.allows(pairs).expand_as(expected), expected)
-        visible = mask.visible(pairs).expand(*expected.shape[:-1], 1)
+        visible = mask.visible_counts(pairs).expand(*expected.shape[:-1], 1)
         assert torch.equal(visible, expected.sum(-1, keepdim=True))
 
 
@@ -113,11 +113,11 @@ def test_each_query_may_have_columns_of_its_own(tree, of: Sizes, shared: bool, s
     items, rows = 1 if shared else of.items, torch.arange(of.queries).flip(0)
     columns = torch.randint(0, of.keys, (items, of.queries, 5), generator=generator)
     expected = table(mask, of).gather(-1, columns.expand(of.items, -1, -1))
-    pairs = Pairs(of.queries, of.keys).at(columns)
+    pairs = PairIndex(of.queries, of.keys).at(columns)
     cases = {pairs: expected, pairs.take_rows(rows): expected[:, rows]}
     for some_pairs, truth in cases.items():
         assert torch.equal(mask.allows(some_pairs).expand_as(truth), truth)
-        visible = mask.visible(some_pairs).expand(*truth.shape[:-1], 1)
+        visible = mask.visible_counts(some_pairs).expand(*truth.shape[:-1], 1)
         assert torch.equal(visible, truth.sum(-1, keepdim=True))
 
 
@@ -126,7 +126,7 @@ def test_each_query_may_have_columns_of_its_own(tree, of: Sizes, shared: bool, s
 def test_rows_of_rows_are_rows(tree, of: Sizes, rows) -> None:
     mask, rows = grow(tree, of).mask, torch.tensor(rows) % of.queries
     again = torch.arange(len(rows)).flip(0)
-    pairs = Pairs(of.queries, of.keys).take_rows(rows).take_rows(again)
+    pairs = PairIndex(of.queries, of.keys).take_rows(rows).take_rows(again)
     expected = table(mask, of)[:, rows.flip(0)]
     assert torch.equal(mask.allows(pairs).expand_as(expected), expected)
 
@@ -136,7 +136,7 @@ def test_rows_of_rows_are_rows(tree, of: Sizes, rows) -> None:
 @given(seed=st.integers(0, 2**16), of=sizes())
 def test_visible_counts_the_keys_that_may_be_read(leaf, seed: int, of: Sizes) -> None:
     mask = grow((leaf, seed), of).mask
-    visible = mask.visible(Pairs(of.queries, of.keys)).expand(*of.shape[:2], 1)
+    visible = mask.visible_counts(PairIndex(of.queries, of.keys)).expand(*of.shape[:2], 1)
     assert torch.equal(visible, table(mask, of).sum(-1, keepdim=True))
 
 
@@ -144,7 +144,7 @@ def test_visible_counts_the_keys_that_may_be_read(leaf, seed: int, of: Sizes) ->
 @given(tree=trees(MOVABLE), of=odd_sizes())
 def test_visible_counts_the_keys_for_any_lengths(tree, of: Sizes) -> None:
     mask = grow(tree, of).mask
-    visible = mask.visible(Pairs(of.queries, of.keys)).expand(*of.shape[:2], 1)
+    visible = mask.visible_counts(PairIndex(of.queries, of.keys)).expand(*of.shape[:2], 1)
     assert torch.equal(visible, table(mask, of).sum(-1, keepdim=True))
 
 
@@ -247,7 +247,7 @@ def test_masks_over_a_million_keys_hold_a_few_numbers() -> None:
 def test_a_few_pairs_of_a_million_squared_cost_a_few_numbers() -> None:
     mask = masks.Causal() & masks.Window(128) & masks.Lengths([999_983])
     rows, columns = torch.tensor([0, 500_000, 999_999]), torch.tensor([0, 499_873, 999_990])
-    allowed = mask.allows(Pairs(MILLION, MILLION, rows=rows, columns=columns))
+    allowed = mask.allows(PairIndex(MILLION, MILLION, rows=rows, columns=columns))
     assert allowed.tolist() == [[[True, False, False], [False, True, False], [False] * 3]]
-    visible = mask.visible(Pairs(MILLION**2, MILLION**2, rows=rows))
+    visible = mask.visible_counts(PairIndex(MILLION**2, MILLION**2, rows=rows))
     assert visible.flatten().tolist() == [1, 129, 112]

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from regard import masks
 from regard.attention.errors import MaskError
-from regard.attention.masks import Mask, Pairs
+from regard.attention.masks import Mask, PairIndex
 from tests.attention.mask_trees import MOVABLE, Sizes, by_pencil, grow, odd_sizes, trees
 
 many = settings(max_examples=250, deadline=None, derandomize=True)
@@ -39,7 +39,7 @@ def moved(mask: Mask, plan, keys: int) -> tuple[Mask, list[int | None]]:
     origins: list[int | None] = list(range(keys))
     for edit in plan:
         source = sources(edit, len(origins))
-        mask = mask.rewire(torch.tensor(source, dtype=torch.long), len(origins))
+        mask = mask.remap_keys(torch.tensor(source, dtype=torch.long), len(origins))
         origins = [None if column < 0 else origins[column] for column in source]
     return mask, origins
 
@@ -63,10 +63,10 @@ def test_some_pairs_of_a_moved_mask(tree, plan, of: Sizes, seed: int) -> None:
     generator = torch.Generator().manual_seed(seed)
     rows = torch.randint(0, of.queries, (2,), generator=generator)
     columns = torch.randperm(len(origins), generator=generator)[:3]
-    pairs = Pairs(of.queries, len(origins), rows=rows, columns=columns)
+    pairs = PairIndex(of.queries, len(origins), rows=rows, columns=columns)
     expected = whole(mask, of, len(origins))[:, rows][:, :, columns]
     assert torch.equal(mask.allows(pairs).expand_as(expected), expected)
-    visible = mask.visible(pairs).expand(*expected.shape[:-1], 1)
+    visible = mask.visible_counts(pairs).expand(*expected.shape[:-1], 1)
     assert torch.equal(visible, expected.sum(-1, keepdim=True))
 
 
@@ -79,7 +79,7 @@ def test_windows_of_a_moved_mask(tree, plan, of: Sizes, seed: int) -> None:
     generator = torch.Generator().manual_seed(seed)
     columns = torch.randint(0, len(origins), (of.items, of.queries, 3), generator=generator)
     expected = whole(mask, of, len(origins)).gather(-1, columns)
-    allowed = mask.allows(Pairs(of.queries, len(origins)).at(columns))
+    allowed = mask.allows(PairIndex(of.queries, len(origins)).at(columns))
     assert torch.equal(allowed.expand_as(expected), expected)
 
 
@@ -117,4 +117,4 @@ def test_a_new_key_is_open_whatever_the_sign(leaf, seed: int, of: Sizes) -> None
 
 def test_own_blocks_cannot_follow() -> None:
     with pytest.raises(MaskError, match="Blocks"):
-        masks.Blocks([0, 0, 1]).rewire(torch.tensor([0, 2]), 3)
+        masks.Blocks([0, 0, 1]).remap_keys(torch.tensor([0, 2]), 3)

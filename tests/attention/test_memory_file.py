@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from regard import Attention, Memory, MultiHead, scores
+from regard.attention.core.records import tree_map
 from regard.attention.errors import ForeignMemoryError
-from regard.attention.records import mapped
 from tests.attention.mask_trees import LEAVES, MOVABLE, Sizes, grow
 from tests.attention.memory_cases import (
     ALONE,
@@ -48,7 +48,7 @@ def tensors(memory: Memory) -> list[Tensor]:
         found.append(tensor)
         return tensor
 
-    mapped(memory, note)
+    tree_map(memory, note)
     return found
 
 

@@ -9,7 +9,7 @@ import torch
 
 from regard import Attention, Memory, masks
 from regard.attention.errors import MemoryFileError
-from regard.attention.masks import Mask, Pairs
+from regard.attention.masks import Mask, PairIndex
 from tests.attention.memory_cases import ALONE, KEYS
 
 
@@ -73,10 +73,10 @@ def test_other_things_that_a_path_may_lead_to(tmp_path: Path) -> None:
 class Even(Mask):
     """A mask that somebody wrote: the even keys."""
 
-    def allows(self, pairs: Pairs) -> torch.Tensor:
+    def allows(self, pairs: PairIndex) -> torch.Tensor:
         return pairs.column_index() % 2 == 0
 
-    def rewire(self, source: torch.Tensor, keys: int, fresh: bool = True) -> Mask:
+    def remap_keys(self, source: torch.Tensor, keys: int, fresh: bool = True) -> Mask:
         return self
 
     def check(self, shape: tuple[int, ...], device: torch.device) -> None:

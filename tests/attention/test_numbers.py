@@ -2,7 +2,7 @@
 
 import torch
 
-from regard.attention.kernels.numbers import MANY, matmul, softmax
+from regard.attention.core.numerics import MANY, matmul, softmax
 
 COUNT = 16 * MANY
 

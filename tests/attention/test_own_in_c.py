@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.attention.kernels import native, products
+from regard.attention.kernels import gathered_matmul, native
 
 pytestmark = pytest.mark.skipif(
     native.library() is None, reason="the C kernels were not built here"
@@ -30,7 +30,7 @@ def drawn(size: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 def test_products(size: int) -> None:
     queries, rows, _, places = drawn(size)
     truth = (queries[:, None, :].double() * rows[places].double()).sum(-1)
-    found = native.own_products(queries, rows, places)
+    found = native.gathered_dot(queries, rows, places)
     torch.testing.assert_close(found.double(), truth, **EXACT)
 
 
@@ -38,7 +38,7 @@ def test_products(size: int) -> None:
 def test_sums(size: int) -> None:
     _, rows, weights, places = drawn(size)
     truth = (weights[..., None].double() * rows[places].double()).sum(1)
-    found = native.own_sums(weights, rows, places)
+    found = native.gathered_weighted_sum(weights, rows, places)
     torch.testing.assert_close(found.double(), truth, **EXACT)
 
 
@@ -49,7 +49,7 @@ def test_spread(size: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> Non
     added = (weights[..., None].double() * queries[:, None, :].double()).flatten(0, 1)
     truth = torch.zeros_like(rows).double().index_add(0, places.flatten(), added)
     monkeypatch.setattr(native, "threads", lambda _: threads)
-    found = native.own_spread(weights, queries, places, len(rows))
+    found = native.gathered_scatter_add(weights, queries, places, len(rows))
     torch.testing.assert_close(found.double(), truth, **EXACT)
 
 
@@ -58,9 +58,9 @@ def test_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def all_three() -> list[Tensor]:
         return [
-            native.own_products(queries, rows, places),
-            native.own_sums(weights, rows, places),
-            native.own_spread(weights, queries, places, len(rows)),
+            native.gathered_dot(queries, rows, places),
+            native.gathered_weighted_sum(weights, rows, places),
+            native.gathered_scatter_add(weights, queries, places, len(rows)),
         ]
 
     alone = all_three()
@@ -72,9 +72,13 @@ def test_what_lies_apart_in_memory_is_read_too() -> None:
     queries, rows, weights, places = drawn(16)
     apart = [each.mT.contiguous().mT for each in (queries, rows, weights, places)]
     for name, given, strided in (
-        ("_products", (queries, rows, places), (apart[0], apart[1], apart[3])),
-        ("_sums", (weights, rows, places), (apart[2], apart[1], apart[3])),
-        ("_spread", (weights, queries, places, rows), (apart[2], apart[0], apart[3], apart[1])),
+        ("_dot", (queries, rows, places), (apart[0], apart[1], apart[3])),
+        ("_weighted_sum", (weights, rows, places), (apart[2], apart[1], apart[3])),
+        (
+            "_scatter_add",
+            (weights, queries, places, rows),
+            (apart[2], apart[0], apart[3], apart[1]),
+        ),
     ):
-        how = getattr(products, name)
+        how = getattr(gathered_matmul, name)
         assert torch.equal(how(*strided), how(*given))

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from regard import Attention, attend, errors, kernels, masks, scores
-from regard.attention.kernels import Comparison, Request, Tanh
+from regard.attention.kernels import AdditiveComparison, Comparison, Request
 
 QUERIES, KEYS, SIZE, HIDDEN = 3, 7, 5, 11
 
@@ -18,21 +18,23 @@ class Exponentials:
     def __init__(self) -> None:
         self.read: list[Tensor] = []
 
-    def keep(self, kind: type[Comparison], prepared: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        return {"exponentials": (2 * prepared["keys"]).exp()} if kind is Tanh else {}
+    def cache_keys(
+        self, kind: type[Comparison], prepared: Mapping[str, Tensor]
+    ) -> Mapping[str, Tensor]:
+        return {"exponentials": (2 * prepared["keys"]).exp()} if kind is AdditiveComparison else {}
 
     def refusals(self, request: Request) -> list[str]:
-        kept = "exponentials" in request.kept
+        kept = "exponentials" in request.cached
         return [] if kept else ["nothing was kept of these keys"]
 
     def prefers(self, request: Request) -> bool:
         return True
 
     def __call__(self, request: Request) -> tuple[Tensor, None]:
-        assert isinstance(request.comparison, Tanh)
-        self.read.append(request.kept["exponentials"])
+        assert isinstance(request.comparison, AdditiveComparison)
+        self.read.append(request.cached["exponentials"])
         queries = (2 * request.comparison.queries).exp()[..., :, None, :]
-        hidden = 1 - 2 / (1 + queries * request.kept["exponentials"][..., None, :, :])
+        hidden = 1 - 2 / (1 + queries * request.cached["exponentials"][..., None, :, :])
         weights = request.select((hidden * request.comparison.v).sum(-1))
         return weights @ request.values, None
 
@@ -73,7 +75,7 @@ def test_a_refusal_is_an_error_with_its_reasons(inputs) -> None:
     ):
         attend(*inputs, score=scores.InverseDistance())
     assert "Exponentials: nothing was kept of these keys" in str(caught.value)
-    assert "Sdpa: scores by Inverse are not dot products" in str(caught.value)
+    assert "Sdpa: scores by InverseDistanceComparison are not dot products" in str(caught.value)
 
 
 def test_outside_using_it_is_not_asked(inputs) -> None:

@@ -5,8 +5,8 @@ import torch
 from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 
-from regard.attention.selection import newton, unseen
-from regard.attention.selection.simplex import entmax
+from regard.attention.selection import entmax_newton, entmax_traceable
+from regard.attention.selection.entmax import entmax
 
 ALPHAS = [1.01, 1.3, 1.5, 1.9, 2.0, 4.0]
 SHAPES = [(3, 1), (5, 7), (3, 32), (3, 33), (7, 257), (1009, 13), (211, 61), (37, 263), (5, 4099)]
@@ -44,7 +44,7 @@ def assert_halved(scores: Tensor, alpha: float | Tensor) -> None:
         kept = given.clone()
         chosen = alpha.to(dtype) if isinstance(alpha, Tensor) else alpha
         expected = halved(given, chosen).pow(power)
-        for way in (newton.entmax, unseen.entmax):
+        for way in (entmax_newton.entmax, entmax_traceable.entmax):
             found = way(given, chosen)
             assert found.dtype == dtype
             close = found.double().pow(power)
@@ -71,7 +71,9 @@ def test_the_best_keys_are_all_in_one_block(alpha: float, rows: int) -> None:
     """Of each block the first guess knows the best key only."""
     keys = 1031
     scores = 0.1 * torch.randn(rows, keys, dtype=torch.float64) - 5
-    scores[:, 3 : newton.BLOCK * (keys // newton.BLOCK) : keys // newton.BLOCK] += 5
+    scores[
+        :, 3 : entmax_newton.BLOCK * (keys // entmax_newton.BLOCK) : keys // entmax_newton.BLOCK
+    ] += 5
     assert_halved(scores, alpha)
 
 
@@ -110,31 +112,33 @@ def test_each_row_has_an_alpha_of_its_own() -> None:
 @pytest.mark.parametrize("shape", [(211, 61), (41, 1031)], ids=str)
 def test_near_softmax_the_weights_still_sum_to_1(shape: tuple[int, int]) -> None:
     """At α = 1.01 the weights are powers of 100: a last bit of the threshold is 100 of theirs."""
-    sums = newton.entmax(torch.randn(shape), 1.01).sum(-1)
+    sums = entmax_newton.entmax(torch.randn(shape), 1.01).sum(-1)
     torch.testing.assert_close(sums, torch.ones(shape[0]), rtol=0, atol=1e-6)
 
 
 def test_the_last_step_is_not_left_out() -> None:
     """A key that the step before it leaves behind, within some roundings of the threshold."""
-    scores = torch.tensor([0.0, -1 + 2e-5, -1 + 1e-6]).expand(newton.SMALL, 3)
-    found = newton.entmax(scores, 2.0).double()
+    scores = torch.tensor([0.0, -1 + 2e-5, -1 + 1e-6]).expand(entmax_newton.SMALL, 3)
+    found = entmax_newton.entmax(scores, 2.0).double()
     torch.testing.assert_close(found, halved(scores, 2.0), rtol=0, atol=2e-7)
 
 
 @each_alpha
 def test_steps_are_few(alpha: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of shapes that are not sorted, and of scores that are unkind."""
-    taken, step = [], newton._step
-    monkeypatch.setattr(newton, "_step", lambda *given: taken.append(1) or step(*given))
+    taken, step = [], entmax_newton._step
+    monkeypatch.setattr(entmax_newton, "_step", lambda *given: taken.append(1) or step(*given))
     falling = -(0.97 ** torch.arange(9973, 0, -1)) / (alpha - 1)
     for scores in (torch.randn(211, 61), torch.randn(5, 4099), falling[None]):
         taken.clear()
-        newton.entmax(scores, alpha)
+        entmax_newton.entmax(scores, alpha)
         assert len(taken) <= 40, f"{len(taken)} steps for {tuple(scores.shape)}"
 
 
 @each_alpha
-@pytest.mark.parametrize("way", [newton.entmax, unseen.entmax], ids=["newton", "unseen"])
+@pytest.mark.parametrize(
+    "way", [entmax_newton.entmax, entmax_traceable.entmax], ids=["newton", "unseen"]
+)
 @pytest.mark.parametrize("shape", [(19, 5), (211, 61), (41, 263)], ids=str)
 def test_a_row_of_nothing_and_a_row_of_nan(alpha: float, way, shape: tuple[int, int]) -> None:
     scores = torch.randn(shape)
@@ -157,9 +161,9 @@ def test_axes_in_any_order(alpha: float) -> None:
         scores[:, ::2],
         scores[:1].expand(2, 11, 5, 3),
     ):
-        expected = newton.entmax(turned.contiguous(), alpha)
-        torch.testing.assert_close(newton.entmax(turned, alpha), expected)
-    assert newton.entmax(scores[:0], alpha).shape == (0, 11, 5, 3)
+        expected = entmax_newton.entmax(turned.contiguous(), alpha)
+        torch.testing.assert_close(entmax_newton.entmax(turned, alpha), expected)
+    assert entmax_newton.entmax(scores[:0], alpha).shape == (0, 11, 5, 3)
 
 
 @forward_mode

@@ -9,7 +9,7 @@ from torch import Tensor
 from regard import Attention, MultiHead, kernels, masks, scores, selection
 from regard.attention.errors import KernelError, ShapeError
 from regard.attention.kernels import native
-from regard.attention.kernels.step import KEYS
+from regard.attention.kernels.single_query import KEYS
 
 BUILT = native.library() is not None
 pytestmark = pytest.mark.skipif(not BUILT, reason="the C kernels were not built here")
@@ -66,7 +66,7 @@ def test_it_reads_what_the_reference_reads(
     memory = attention.prepare(keys, values, lengths(BATCHES[batch][1]) if masked else None)
     for step in range(3):
         asked = queries * (step + 1)
-        with kernels.using(kernels.Step()):
+        with kernels.using(kernels.SingleQuery()):
             found = attention.read(asked, memory)
         with kernels.using(kernels.Reference()):
             truth = attention.read(asked, memory)
@@ -91,7 +91,7 @@ def test_it_is_what_a_decoder_gets() -> None:
     queries, keys, values = draw((3,), (3,))
     reading = Attention().prepare(keys, values).read(queries)
     assert reading.parts[0].found is not None  # the weights came with the context
-    assert kernels.Step in reading.parts[0].request.view.known
+    assert kernels.SingleQuery in reading.parts[0].request.view.cache
 
 
 def test_one_after_another_counts_the_steps() -> None:
@@ -174,7 +174,7 @@ def test_a_score_far_below_the_others_weighs_nothing(
     queries = torch.ones(1, 1, SIZE)
     attention = Attention(scores.Dot()).eval()
     memory = attention.prepare(keys, torch.eye(COUNT)[None])
-    with kernels.using(kernels.Step()):
+    with kernels.using(kernels.SingleQuery()):
         read = attention.read(queries, memory)
     with kernels.using(kernels.Reference()):
         plain = attention.read(queries, memory)
@@ -207,7 +207,7 @@ def test_why_it_refuses() -> None:
 
     def reasons(attention: Attention, queries: Tensor = queries, keys: Tensor = keys) -> str:
         memory = attention.prepare(keys, values[..., : keys.shape[-2], :])
-        with kernels.using(kernels.Step()), pytest.raises(KernelError) as refused:
+        with kernels.using(kernels.SingleQuery()), pytest.raises(KernelError) as refused:
             attention.read(queries, memory)
         return str(refused.value)
 
@@ -219,7 +219,10 @@ def test_why_it_refuses() -> None:
     assert "contiguous" in reasons(Attention(), keys=keys.mT.contiguous().mT)
     long = torch.zeros(1, KEYS + 1, SIZE)
     memory = Attention().prepare(long, long)
-    with kernels.using(kernels.Step()), pytest.raises(KernelError, match=f"1 to {KEYS} keys"):
+    with (
+        kernels.using(kernels.SingleQuery()),
+        pytest.raises(KernelError, match=f"up to {KEYS} keys"),
+    ):
         memory.read(queries[:1])
 
 

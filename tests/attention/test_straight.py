@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from regard import attend, kernels, masks, scores, selection
-from regard.attention import straight as straights
+from regard.attention import plain_dot as straights
 from regard.attention.errors import DtypeError, KernelError, ShapeError
 
 SIZE = 6
@@ -30,14 +30,16 @@ def drawn(queries: int, keys: int, wide: int = SIZE) -> tuple[Tensor, Tensor, Te
 @pytest.mark.parametrize("temperature", [1.0, 0.4])
 @pytest.mark.parametrize("shape", [(40, 40, SIZE), (40, 40, SIZE + 1), (4, 7, SIZE)])
 @pytest.mark.parametrize("learning", [False, True])
+@pytest.mark.parametrize("axes", [3, 4])
 def test_it_reads_what_the_reference_reads(
-    name: str, temperature: float, shape: tuple[int, int, int], learning: bool
+    name: str, temperature: float, shape: tuple[int, int, int], learning: bool, axes: int
 ) -> None:
     given, score, select = drawn(*shape), SCORES[name](), selection.Softmax(temperature)
+    given = given if axes == 4 else tuple(each[0] for each in given)
 
     def answers(mask: masks.Mask | None) -> list[Tensor]:
         own = [each.detach().requires_grad_(learning) for each in given]
-        assert straights.straight(score, select, *own) is not None
+        assert straights.plain_dot(score, select, *own) is not None
         reading = attend(*own, score=score, select=select, mask=mask)
         assert reading.state.step == shape[0]
         used = own[:1] + own[2:] if name == "location" else own
@@ -53,7 +55,7 @@ def test_it_reads_what_the_reference_reads(
 
 
 def test_a_kernel_that_is_named_is_asked() -> None:
-    with kernels.using(kernels.Additive()), pytest.raises(KernelError):
+    with kernels.using(kernels.AdditiveKernel()), pytest.raises(KernelError):
         attend(*drawn(40, 40))
 
 
@@ -72,18 +74,18 @@ class Halved(scores.Dot):
     ],
 )
 def test_others_go_the_usual_way(score: object, select: object) -> None:
-    assert straights.straight(score, select, *drawn(40, 40)) is None
+    assert straights.plain_dot(score, select, *drawn(40, 40)) is None
 
 
 def test_so_do_tensors_that_are_not_plain() -> None:
     queries, keys, values = drawn(40, 40)
     usual = scores.Dot(), selection.Softmax()
-    assert straights.straight(*usual, queries, nn.Parameter(keys.detach()), values) is None
-    assert straights.straight(*usual, queries.double(), keys.double(), values.double()) is None
-    assert straights.straight(*usual, queries[0], keys[0], values[0]) is None
-    assert straights.straight(*usual, queries[:1], keys, values) is None
+    assert straights.plain_dot(*usual, queries, nn.Parameter(keys.detach()), values) is None
+    assert straights.plain_dot(*usual, queries.double(), keys.double(), values.double()) is None
+    assert straights.plain_dot(*usual, queries[0, 0], keys[0, 0], values[0, 0]) is None
+    assert straights.plain_dot(*usual, queries[:1], keys, values) is None
     with torch.autocast("cpu", torch.bfloat16):
-        assert straights.straight(*usual, queries, keys, values) is None
+        assert straights.plain_dot(*usual, queries, keys, values) is None
 
 
 def test_errors_are_those_of_the_usual_way() -> None:

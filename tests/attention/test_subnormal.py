@@ -26,10 +26,10 @@ def test_they_are_zero_for_a_while(threads: int) -> None:
     torch.set_num_threads(threads)
     try:
         assert _kept() == 1 << 18
-        with kernels.flushed() as can:
+        with kernels.flush_denormals() as can:
             assert can
             assert _kept() == 0
-            with kernels.flushed():
+            with kernels.flush_denormals():
                 pass
             assert _kept() == 0
         assert _kept() == 1 << 18
@@ -38,13 +38,28 @@ def test_they_are_zero_for_a_while(threads: int) -> None:
 
 
 @built
+@pytest.mark.parametrize("inside", [1, 4])
+def test_all_threads_are_as_they_were_though_their_number_changed(inside: int) -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        assert _kept() == 1 << 18
+        with kernels.flush_denormals():
+            torch.set_num_threads(inside)
+        torch.set_num_threads(4)
+        assert _kept() == 1 << 18
+    finally:
+        torch.set_num_threads(before)
+
+
+@built
 def test_an_error_leaves_them_as_they_were() -> None:
-    with pytest.raises(ZeroDivisionError), kernels.flushed():
+    with pytest.raises(ZeroDivisionError), kernels.flush_denormals():
         _ = 1 / 0
     assert _kept() == 1 << 18
 
 
 def test_without_c_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regard.attention.kernels.native.library", lambda: None)
-    with kernels.flushed() as can:
+    with kernels.flush_denormals() as can:
         assert not can

@@ -28,7 +28,7 @@ def test_it_is_at_most_twice_as_wrong_as_plain_code(
     vectors = torch.randn(3, 17, size) * scale
     vectors[1, 5] = 0.0
     truth = exact(vectors)
-    found = native.unit(vectors, SHORTEST).double()
+    found = native.l2_normalize(vectors, SHORTEST).double()
     plain = functional.normalize(vectors.double().float(), dim=-1, eps=SHORTEST).double()
     least = torch.finfo(torch.float32).eps
     assert (found - truth).abs().max() <= max(least, 2 * (plain - truth).abs().max())
@@ -42,14 +42,14 @@ def test_any_number_of_threads_and_any_strides(
     torch.manual_seed(0)
     vectors = torch.randn(7, 11, 5).transpose(0, 2)
     monkeypatch.setattr(native, "threads", lambda _: threads)
-    torch.testing.assert_close(native.unit(vectors, SHORTEST).double(), exact(vectors))
-    assert native.unit(torch.empty(3, 0, 5), SHORTEST).shape == (3, 0, 5)
+    torch.testing.assert_close(native.l2_normalize(vectors, SHORTEST).double(), exact(vectors))
+    assert native.l2_normalize(torch.empty(3, 0, 5), SHORTEST).shape == (3, 0, 5)
 
 
 def test_what_is_not_finite_breaks_its_own_row_alone() -> None:
     vectors = torch.ones(3, 5)
     vectors[1, 2] = torch.nan
-    found = native.unit(vectors, SHORTEST)
+    found = native.l2_normalize(vectors, SHORTEST)
     assert found[1].isnan().all()
     assert found[::2].isfinite().all()
 

@@ -20,7 +20,7 @@ SCORES = {
     "inverse": scores.InverseDistance(0.1),
 }
 family = pytest.mark.parametrize("score", SCORES.values(), ids=SCORES)
-WHOLE, REFERENCE = kernels.Whole(), kernels.Reference()
+WHOLE, REFERENCE = kernels.DistanceSoftmax(), kernels.Reference()
 
 
 @pytest.fixture(params=range(native.level() + 1), autouse=True)

@@ -12,8 +12,8 @@ from torch.autograd import gradcheck, gradgradcheck
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from regard import Attention, MultiHead, attend, errors, kernels, masks, scores, selection
-from regard.attention import gathered
-from regard.attention.kernels import products, rule, window
+from regard.attention.core import gather
+from regard.attention.kernels import gathered_matmul, rule, windowed
 from tests.catalogue import SCORES, SIZE, Mechanism
 from tests.laws.cases import Case, plans
 
@@ -31,10 +31,10 @@ family = pytest.mark.parametrize("score", SCORES, ids=str)
 def in_small_parts() -> Iterator[None]:
     """As if the read were large: windows shared by few, gathered and held a little at a time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(window, "SHARE", 2)
-        patch.setattr(window, "BLOCK", 64)
-        patch.setattr(products, "FEW", 0)
-        patch.setattr(products, "BLOCK", 16)
+        patch.setattr(windowed, "SHARE", 2)
+        patch.setattr(windowed, "BLOCK", 64)
+        patch.setattr(gathered_matmul, "FEW", 0)
+        patch.setattr(gathered_matmul, "BLOCK", 16)
         yield
 
 
@@ -123,9 +123,9 @@ def test_windows_of_any_width_at_the_ends(reach: int, queries: int, way: str) ->
 def test_the_edge_is_where_the_reference_has_it(centres: list[float], reach: int) -> None:
     """In float32, to the last digit of a centre: which keys are in, and with which weight."""
     rows, keys = len(centres), 97
-    bound = rule.Around(torch.tensor(centres)[:, None], reach, max(reach, 1) / 2)
-    view = kernels.View(masks.Pairs(rows, keys))
-    comparison = kernels.Given(torch.randn(rows, keys))
+    bound = rule.GaussianWindowRule(torch.tensor(centres)[:, None], reach, max(reach, 1) / 2)
+    view = kernels.View(masks.PairIndex(rows, keys))
+    comparison = kernels.PrecomputedScores(torch.randn(rows, keys))
     request = kernels.Request(comparison, bound, torch.eye(keys), view, {})
     found, expected = (kernel(request)[0] for kernel in (kernels.Windowed(), kernels.Reference()))
     assert torch.equal(found > 0, expected > 0)
@@ -180,7 +180,7 @@ def test_what_is_shared_or_transposed_is_not_copied() -> None:
     shared = torch.randn(2, 1, 7, 11)
     heads = torch.randn(2, 7, 3, 11).transpose(1, 2)
     for keys in (shared, heads):
-        rows, places = gathered.flat_rows(keys, columns)
+        rows, places = gather.flat_rows(keys, columns)
         assert rows.data_ptr() == keys.data_ptr()
         expected = keys.expand(2, 3, 7, 11).gather(
             2, columns.flatten(2)[..., None].expand(-1, -1, -1, 11)
@@ -340,14 +340,16 @@ def test_what_is_held_grows_with_queries_and_reach_and_not_with_keys(select, mas
         return seen.numbers
 
     base = largest(200, 1000, 20)
-    assert base <= 200 * (2 * 20 + 1 + window.SHARE) * SIZE
+    assert base <= 200 * (2 * 20 + 1 + windowed.SHARE) * SIZE
     assert largest(200, 10_000, 20) == base
     assert largest(400, 1000, 20) <= 2.2 * base
     assert largest(200, 1000, 40) <= 2.2 * base
 
 
 @pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize(("select", "record"), [("along", rule.Along), ("around", rule.Around)])
+@pytest.mark.parametrize(
+    ("select", "record"), [("along", rule.FixedWindowRule), ("around", rule.GaussianWindowRule)]
+)
 def test_no_more_pairs_are_scored_than_the_windows_hold(select, record, monkeypatch) -> None:
     counted, inner = [], record.weights
 
@@ -357,7 +359,7 @@ def test_no_more_pairs_are_scored_than_the_windows_hold(select, record, monkeypa
 
     monkeypatch.setattr(record, "weights", counting)
     reach, queries = 1, 128
-    share = window.SHARE if select == "along" else 1
+    share = windowed.SHARE if select == "along" else 1
     for keys in (1009, 2003):
         counted.clear()
         read = Attention(select=SELECTIONS[select]())
@@ -386,8 +388,8 @@ def test_it_is_chosen_where_windows_are_much_smaller_than_the_memory(select: str
 @pytest.mark.parametrize(
     ("keys", "select", "reason"),
     [
-        (7, selection.Softmax(), "selects by Soft, not in a window"),
-        (0, selection.LocalMonotonic(2), "there are no pairs"),
+        (7, selection.Softmax(), "selects by SoftmaxRule, not in a window"),
+        (0, selection.LocalMonotonic(2), "a size is 0"),
         (2**24 + 1, selection.LocalMonotonic(2), "more than 16777216 keys are not exact"),
     ],
     ids=["softmax", "no keys", "too many keys"],

@@ -100,3 +100,23 @@ def test_what_cannot_be_is_told_in_one_line(
     assert said.returncode == 2
     assert told in said.stderr.splitlines()[-1]
     assert "Traceback" not in said.stderr
+
+
+def test_a_line_that_is_too_long_is_truncated_or_skipped(folder: Path) -> None:
+    long = "\t".join((" ".join(["one"] * 9000), " ".join(["1"] * 9000)))
+    (folder / "long.tsv").write_text(f"one two\t1 2\n{long}\none two\t1 2\n", encoding="utf-8")
+    asked = ("align", "run", "long.tsv", "--max-source-length", "5", "--max-length", "3")
+    said = regard(*asked, "--json", cwd=folder)
+    assert said.returncode == 0, said.stderr
+    read = [json.loads(line) for line in said.stdout.splitlines()]
+    assert [(len(each["source"]), len(each["target"])) for each in read] == [(2, 2), (5, 3), (2, 2)]
+    assert said.stderr.count("line 2: the source has 9000 tokens, more than 5") == 1
+    assert said.stderr.count("line 2: the target has 9000 tokens, more than 3") == 1
+    skipped = regard(*asked, "--too-long", "skip", cwd=folder).stdout.split("\n")
+    assert skipped[1] == ""
+    assert skipped[0] == skipped[2] == "0-0 1-1"
+    shown = regard("show", "run", *long.split("\t"), "--max-length", "4", "--json", cwd=folder)
+    assert shown.returncode == 0, shown.stderr
+    assert len(json.loads(shown.stdout)["target"]) == 4
+    asked = ("show", "run", *long.split("\t"), "--too-long", "skip")
+    assert "Give a shorter one" in regard(*asked, cwd=folder).stderr

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from regard.cli.frame import framed, told
 from regard.cli.main import main
+from regard.cli.run_command import format_error, run_command
 from regard.seq2seq.errors import DataError, RunError
 from tests.cli.commands import ENVIRONMENT, alone, python, regard
 
@@ -45,22 +45,22 @@ def error(problem: BaseException) -> object:
 
 
 def test_an_error_is_one_line_with_its_code(capsys: pytest.CaptureFixture[str]) -> None:
-    assert framed(lambda: error(DataError("a.tsv: no\nsuch file."))) == 2
+    assert run_command(lambda: error(DataError("a.tsv: no\nsuch file."))) == 2
     assert capsys.readouterr() == ("", "regard: a.tsv: no such file.\n")
     special = RunError("ended")
     special.code = 7
-    assert framed(lambda: error(special)) == 7
+    assert run_command(lambda: error(special)) == 7
 
 
 def test_what_is_no_users_mistake_is_raised() -> None:
     for bug in (KeyError("x"), ValueError("y"), OSError("z")):
-        assert told(bug) is None
+        assert format_error(bug) is None
         with pytest.raises(type(bug)):
-            framed(lambda: error(bug))
+            run_command(lambda: error(bug))
 
 
 def test_codes_that_are_returned_are_handed_on() -> None:
-    assert [framed(lambda: code) for code in (None, 0, 3, "text")] == [0, 0, 3, 0]
+    assert [run_command(lambda: code) for code in (None, 0, 3, "text")] == [0, 0, 3, 0]
 
 
 def test_in_a_process_all_of_it_holds() -> None:

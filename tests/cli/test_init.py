@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from regard.cli.main import main
-from regard.tasks.config import Translate, load, setting
+from regard.tasks.config import TranslateConfig, load, setting
 from tests.cli.commands import alone, regard
 
 
@@ -22,8 +22,10 @@ def test_what_it_writes_loads(pairs: Path) -> None:
     said = alone("init", "translate", "--data", "größe ☂.tsv", "--set", "model=luong", cwd=pairs)
     assert (said.returncode, said.stderr) == (0, "")
     (pairs / "run.toml").write_text(said.stdout, encoding="utf-8")
-    expected = load(Translate, said=[setting("data.train=größe ☂.tsv"), setting("model=luong")])
-    assert load(Translate, path="run.toml") == expected
+    expected = load(
+        TranslateConfig, said=[setting("data.train=größe ☂.tsv"), setting("model=luong")]
+    )
+    assert load(TranslateConfig, path="run.toml") == expected
     assert said.stdout.startswith("# Train with: regard train translate --config run.toml")
     again = regard("init", "translate", "--config", "run.toml", cwd=pairs)
     assert again.stdout == said.stdout

@@ -78,7 +78,7 @@ def test_the_additive_operator_is_one_node_with_its_gradients() -> None:
     attention = Attention(scores.Additive(SIZE, SIZE, 3))
 
     def read(*inputs: Tensor) -> Tensor:
-        with kernels.using(kernels.Additive()):
+        with kernels.using(kernels.AdditiveKernel()):
             return attention(*inputs, mask=masks.Lengths([7, 0])).context
 
     nodes: list[str] = []

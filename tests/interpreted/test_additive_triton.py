@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from regard import Attention, MultiHead, kernels, masks, scores, selection
-from regard.attention.kernels import additive, additive_engines, additive_op, gpu
+from regard.attention.kernels import additive, additive_backends, additive_op, triton_loader
 from tests.attention.additive_cases import (
     BATCH,
     CLOSE,
@@ -20,7 +20,7 @@ from tests.attention.additive_cases import (
     make_attention,
 )
 
-pytestmark = pytest.mark.skipif(not gpu.FOUND, reason="Triton is for Linux")
+pytestmark = pytest.mark.skipif(not triton_loader.FOUND, reason="Triton is for Linux")
 
 HIDDEN = 19
 """Two tiles of hidden units, the second not whole; each operation takes the interpreter 0.1 ms."""
@@ -29,7 +29,7 @@ HIDDEN = 19
 @pytest.fixture(autouse=True)
 def _interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a tensor on a GPU would get, for those on the CPU."""
-    monkeypatch.setattr(gpu, "serves", lambda tensor: True)
+    monkeypatch.setattr(triton_loader, "serves", lambda tensor: True)
 
 
 @pytest.fixture(params=["whole", "in blocks"])
@@ -71,7 +71,7 @@ def test_a_bias_and_its_gradient(shape: tuple[int, ...]) -> None:
     torch.manual_seed(7)
     drawn = torch.randn(shape)
     found = []
-    for kernel in (kernels.Additive(), kernels.Reference()):
+    for kernel in (kernels.AdditiveKernel(), kernels.Reference()):
         bias = drawn.clone().requires_grad_()
         with kernels.using(kernel):
             context = make_attention(hidden=HIDDEN)(
@@ -96,7 +96,7 @@ def test_beams_that_share_a_memory() -> None:
     beams = torch.stack([queries, queries.flip(1)], 1)
     attention = make_attention(hidden=HIDDEN)
     memory = attention.prepare(keys[:, None], values[:, None])
-    with kernels.using(kernels.Additive()):
+    with kernels.using(kernels.AdditiveKernel()):
         together = attention.read(beams, memory).context
     with kernels.using(kernels.Reference()):
         for beam in range(2):
@@ -125,7 +125,7 @@ def test_half_precision_is_computed_in_float32(dtype: torch.dtype) -> None:
         [t.to(dtype) for t in draw_inputs()],
         make_attention(hidden=HIDDEN).to(dtype),
     )
-    with kernels.using(kernels.Additive()):
+    with kernels.using(kernels.AdditiveKernel()):
         context = attention(*inputs).context
     with kernels.using(kernels.Reference()):
         expected = attention(*inputs).context
@@ -147,7 +147,7 @@ def test_at_most_twice_as_wrong_as_plain_code(
 @pytest.mark.usefixtures("held")
 def test_nothing_to_read_is_exactly_nothing() -> None:
     leaves = [tensor.requires_grad_() for tensor in draw_inputs()]
-    with kernels.using(kernels.Additive()):
+    with kernels.using(kernels.AdditiveKernel()):
         reading = make_attention(hidden=HIDDEN)(*leaves, mask=MASKS["lengths"])
     assert reading.context[2].count_nonzero() == reading.weights[2].count_nonzero() == 0
     reading.context.square().sum().backward()
@@ -159,7 +159,7 @@ def test_a_hidden_nan_never_matters_and_a_visible_one_does() -> None:
     attention, (queries, keys, values) = make_attention(hidden=HIDDEN), draw_inputs()
     dirty = keys.clone(), values.clone()
     dirty[0][1, 4:], dirty[1][1, 4:] = torch.nan, torch.inf
-    with kernels.using(kernels.Additive()):
+    with kernels.using(kernels.AdditiveKernel()):
         clean = attention(queries, keys, values, mask=MASKS["both"]).context
         hidden = attention(queries, *dirty, mask=MASKS["both"]).context
         seen = attention(queries, *dirty, mask=masks.Causal()).context
@@ -176,7 +176,7 @@ def test_without_a_mask_a_nan_spoils_who_reads_it() -> None:
     queries, keys, values = draw_inputs()
     keys[1, 3] = torch.nan
     queries[2, 5] = torch.nan
-    with kernels.using(kernels.Additive()):
+    with kernels.using(kernels.AdditiveKernel()):
         context = make_attention(hidden=HIDDEN)(queries, keys, values).context
     spoilt = torch.zeros(BATCH, QUERIES, dtype=torch.bool)
     spoilt[1], spoilt[2, 5] = True, True
@@ -185,15 +185,15 @@ def test_without_a_mask_a_nan_spoils_who_reads_it() -> None:
 
 def test_values_too_wide_for_registers_are_summed_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(additive, "BLOCK", 4 * BATCH * KEYS)
-    monkeypatch.setattr(gpu.library(), "WIDEST", VALUE_SIZE - 1)
-    monkeypatch.setattr(additive_engines.Tiles, "read", None)
+    monkeypatch.setattr(triton_loader.library(), "WIDEST", VALUE_SIZE - 1)
+    monkeypatch.setattr(additive_backends.Triton, "read", None)
     assert_agrees(make_attention(hidden=HIDDEN), draw_inputs(), mask=MASKS["both"])
 
 
 def test_a_fused_read_holds_no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(additive, "BLOCK", 4 * BATCH * KEYS)
-    monkeypatch.setattr(additive_engines.Tiles, "scores", lambda *_: pytest.fail("weights"))
-    with kernels.using(kernels.Additive()):
+    monkeypatch.setattr(additive_backends.Triton, "scores", lambda *_: pytest.fail("weights"))
+    with kernels.using(kernels.AdditiveKernel()):
         assert make_attention(hidden=HIDDEN)(*draw_inputs()).context.isfinite().all()
 
 
@@ -207,7 +207,7 @@ def test_the_operator_of_a_compiled_graph() -> None:
         found.square().sum().backward()
         return [found.detach(), *(leaf.grad for leaf in leaves)]
 
-    plain = lambda q, k, v: kernels.Tanh(q, k, v[:, None]).scores()
+    plain = lambda q, k, v: kernels.AdditiveComparison(q, k, v[:, None]).scores()
     pairs = zip(gradients(additive_op.additive_scores), gradients(plain), strict=True)
     for ours, theirs in pairs:
         torch.testing.assert_close(ours, theirs, **CLOSE)

@@ -1,4 +1,4 @@
-"""NaN and ±inf planted where nobody may look reach no output, no weight and no gradient."""
+"""NaN, ±inf and huge numbers where nobody may look reach no output, no weight and no gradient."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,10 @@ from tests.catalogue import SCORES, SELECTIONS, SIZE
 
 QUERIES = KEYS = 5
 BATCH, VALUE_SIZE = 3, 2
-PLANTS = [torch.nan, torch.inf, -torch.inf]
+HUGE = 3e38
+"""Finite in float32, and inf as soon as it is doubled."""
+
+PLANTS = [torch.nan, torch.inf, -torch.inf, HUGE, -HUGE, 1e20]
 ROWS = {
     **{f"{score}-Softmax": lambda s=score: Attention(s.make()) for score in SCORES},
     **{
@@ -79,11 +82,17 @@ def test_pair_by_pair(name: str, plant: float, where: int) -> None:
     earlier = lambda t: t[..., :-1, :]
     clean = _results(module, inputs, masks.Causal(), earlier)
     inputs[where][0, -1] = plant
-    _agree(_results(module, inputs, masks.Causal(), earlier), clean)
+    planted = _results(module, inputs, masks.Causal(), earlier)
     reading = module(*inputs, mask=masks.Causal())
+    assert reading.context[1:].isfinite().all()
+    if abs(plant) <= HUGE:
+        # The last query computes with a huge number, as it may; the others must not notice.
+        outputs = slice(0, 2)
+        _agree([*planted[outputs], earlier(planted[2])], [*clean[outputs], earlier(clean[2])])
+        return
+    _agree(planted, clean)
     blind = name == "Location-Softmax" and where == 1  # it does not look at keys
     assert reading.context[0, -1].isnan().all() != blind
-    assert reading.context[1:].isfinite().all()
 
 
 @family
@@ -134,4 +143,27 @@ def test_a_prepared_memory(plant: float) -> None:
     memory = module.prepare(keys, values)
     module.read(queries, memory, mask=masks.Lengths([5, 3, 5])).context.sum().backward()
     assert all(parameter.grad.isfinite().all() for parameter in module.parameters())
-    assert module.read(queries, memory).context[1].isnan().all()
+    assert not module.read(queries, memory).context[1].abs().max() < 1e19
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("name", ["Additive-Softmax", "Bilinear-Softmax", "heads", "groups"])
+def test_a_key_that_overflows_as_it_is_projected(name: str, dtype: torch.dtype) -> None:
+    module, inputs, mask = _module(name).to(dtype), _inputs(dtype), masks.Lengths([5, 3, 0])
+    clean = _results(module, inputs, mask, lambda t: t)
+    for tensor in inputs[1:]:
+        tensor[1, 3:] = torch.finfo(dtype).max
+    # Summed row by row, so rounded in another order; a sum that is 0 as rounded as its terms.
+    rounding = 4 * torch.finfo(dtype).eps * max(float(each.abs().max()) for each in clean)
+    for found, expected in zip(_results(module, inputs, mask, lambda t: t), clean, strict=True):
+        assert found.isfinite().all()
+        torch.testing.assert_close(found, expected, rtol=0, atol=rounding)
+
+
+def test_a_huge_number_that_is_seen_is_read_as_it_is() -> None:
+    queries, keys, values = _inputs()
+    values[0, 1, 0] = HUGE
+    truth = Attention()(*(tensor.double() for tensor in (queries, keys, values))).context
+    for mask in (None, masks.Lengths([5, 5, 5]), masks.Causal() | masks.Prefix(5)):
+        context = Attention()(queries, keys, values, mask=mask).context
+        torch.testing.assert_close(context.double(), truth, rtol=1e-5, atol=1e-5)

@@ -8,10 +8,10 @@ from torch import Tensor, nn
 
 from regard import Attention, scores, selection
 from regard.seq2seq import decoders, encoders
-from regard.seq2seq.copying import Copying
-from regard.seq2seq.examples import BEGIN, END, PAD, Pairs, Tokens
-from regard.seq2seq.model import EncoderDecoder
-from regard.seq2seq.readout import Readout
+from regard.seq2seq.batch import BOS, EOS, PAD, SourceTarget, Tokens
+from regard.seq2seq.models.encoder_decoder import EncoderDecoder
+from regard.seq2seq.outputs.output_layer import LinearOutput
+from regard.seq2seq.outputs.pointer_generator import PointerGenerator
 
 SOURCE, TARGET = 13, 11
 EMBEDDING, SIZE, HALF = 5, 7, 3
@@ -31,8 +31,8 @@ class Case:
     def build(self, *, copying: bool = False, dtype: torch.dtype = torch.float64, **options: float):
         torch.manual_seed(3)
         decoder = self.decoder()
-        readout = Readout(decoder.size, TARGET)
-        readout = Copying(readout) if copying else readout
+        readout = LinearOutput(decoder.size, TARGET)
+        readout = PointerGenerator(readout) if copying else readout
         return EncoderDecoder(self.encoder(), decoder, readout, **options).to(dtype).eval()
 
     def __str__(self) -> str:
@@ -40,12 +40,12 @@ class Case:
 
 
 def recurrent(**options: object) -> Callable[[], nn.Module]:
-    return lambda: encoders.Recurrent(SOURCE, EMBEDDING, HALF, **options)
+    return lambda: encoders.RecurrentEncoder(SOURCE, EMBEDDING, HALF, **options)
 
 
 def transformer(make: Callable[[], Attention] = Attention, norm: str = "pre") -> nn.Module:
     options = {"layers": 2, "heads": HEADS, "inner": INNER, "norm": norm}
-    return encoders.Transformer(SOURCE, WIDE, make, **options)
+    return encoders.TransformerEncoder(SOURCE, WIDE, make, **options)
 
 
 def additive() -> scores.Score:
@@ -55,7 +55,7 @@ def additive() -> scores.Score:
 def bahdanau(score: Callable[[], scores.Score] = additive, select=selection.Softmax, **options):
     def make() -> nn.Module:
         attention = Attention(score(), select())
-        return decoders.Bahdanau(TARGET, EMBEDDING, SIZE, WHOLE, attention, **options)
+        return decoders.BahdanauDecoder(TARGET, EMBEDDING, SIZE, WHOLE, attention, **options)
 
     return make
 
@@ -63,7 +63,7 @@ def bahdanau(score: Callable[[], scores.Score] = additive, select=selection.Soft
 def luong(score: Callable[[], scores.Score], select=selection.Softmax, **options):
     def make() -> nn.Module:
         attention = Attention(score(), select())
-        return decoders.Luong(TARGET, EMBEDDING, SIZE, WHOLE, attention, **options)
+        return decoders.LuongDecoder(TARGET, EMBEDDING, SIZE, WHOLE, attention, **options)
 
     return make
 
@@ -86,11 +86,11 @@ def nearby() -> selection.Selection:
 
 def transforming(make: Callable[[], Attention] = Attention, norm: str = "pre", source: int = WIDE):
     options = {"layers": 2, "heads": HEADS, "inner": INNER, "norm": norm}
-    return lambda: decoders.Transformer(TARGET, WIDE, source, make, **options)
+    return lambda: decoders.TransformerDecoder(TARGET, WIDE, source, make, **options)
 
 
 def plain(**options: object) -> Callable[[], nn.Module]:
-    return lambda: decoders.Plain(TARGET, EMBEDDING, SIZE, WHOLE, **options)
+    return lambda: decoders.NoAttentionDecoder(TARGET, EMBEDDING, SIZE, WHOLE, **options)
 
 
 def by_additive() -> Attention:
@@ -138,23 +138,25 @@ def tokens(lengths: list[int], vocabulary: int, *, framed: bool = False, seed: i
     rows = []
     for length in lengths:
         row = torch.randint(4, vocabulary, (length,), generator=drawn).tolist()
-        rows.append([BEGIN, *row, END] if framed else row)
+        rows.append([BOS, *row, EOS] if framed else row)
     width = max(map(len, rows))
     padded = [row + [PAD] * (width - len(row)) for row in rows]
     return Tokens(torch.tensor(padded), torch.tensor([len(row) for row in rows]))
 
 
-def batch(sources: list[int] = SOURCES, targets: list[int] = TARGETS, *, copies: int = 0) -> Pairs:
+def batch(
+    sources: list[int] = SOURCES, targets: list[int] = TARGETS, *, copies: int = 0
+) -> SourceTarget:
     """Random pairs; with copies, so many words past the vocabulary."""
     source = tokens(sources, SOURCE)
-    pairs = Pairs(range(len(sources)), source, tokens(targets, TARGET, framed=True, seed=1))
+    pairs = SourceTarget(range(len(sources)), source, tokens(targets, TARGET, framed=True, seed=1))
     if copies:
-        pairs.copies = source.ids % (TARGET + copies)
-        pairs.extra = copies
+        pairs.copy_ids = source.ids % (TARGET + copies)
+        pairs.extra_vocab = copies
     return pairs
 
 
-def chosen(pairs: Pairs, order: list[int], *, more: int = 0) -> Pairs:
+def chosen(pairs: SourceTarget, order: list[int], *, more: int = 0) -> SourceTarget:
     """Some sentences of a batch, with more padding after them, of ids that mean something."""
 
     def some(side: Tokens) -> Tokens:
@@ -165,10 +167,12 @@ def chosen(pairs: Pairs, order: list[int], *, more: int = 0) -> Pairs:
         ids = torch.where(torch.arange(ids.shape[1]) < lengths[:, None], ids, 6)
         return Tokens(ids, lengths)
 
-    return Pairs([pairs.items[number] for number in order], some(pairs.source), some(pairs.target))
+    return SourceTarget(
+        [pairs.items[number] for number in order], some(pairs.source), some(pairs.target)
+    )
 
 
-def total(model: EncoderDecoder, pairs: Pairs) -> Tensor:
+def total(model: EncoderDecoder, pairs: SourceTarget) -> Tensor:
     """The objective."""
     terms = model.loss(pairs).values()
     return sum(term.weight * term.total / term.count for term in terms)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from regard.attention.kernels import native
-from regard.seq2seq.dropout import Dropout
+from regard.seq2seq.nn.dropout import Dropout
 
 COUNT = 1 << 18
 
@@ -55,12 +55,12 @@ def test_the_same_on_every_processor_and_number_of_threads(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     inputs = torch.randn(1000, 33)
-    found = native.dropped(inputs, 0.3, 12345)
+    found = native.dropout(inputs, 0.3, 12345)
     for level in range(native.level() + 1):
         monkeypatch.setattr(native, "level", lambda level=level: level)
         for threads in (1, 2, 7):
             monkeypatch.setattr(native, "threads", lambda _, threads=threads: threads)
-            assert torch.equal(native.dropped(inputs, 0.3, 12345), found)
+            assert torch.equal(native.dropout(inputs, 0.3, 12345), found)
 
 
 def test_what_it_leaves_alone() -> None:

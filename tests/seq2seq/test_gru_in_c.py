@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from regard.attention.kernels import native
-from regard.seq2seq.cells import Gru
+from regard.seq2seq.nn.rnn_cells import Gru
 
 pytestmark = pytest.mark.skipif(
     native.library() is None, reason="the C kernels were not built here"

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.seq2seq.examples import BEGIN, Pairs
-from regard.seq2seq.seams import Readable, Stepper, Trainable
+from regard.seq2seq.batch import BOS, SourceTarget
+from regard.seq2seq.protocols import HasWeights, Stepper, Trainable
 from tests.seq2seq.model_cases import (
     ADDING_UP,
     CASES,
@@ -23,14 +23,14 @@ every_case = pytest.mark.parametrize("case", CASES, ids=str)
 every_reading = pytest.mark.parametrize("case", READING, ids=str)
 
 
-def log_probs_whole(model, pairs: Pairs) -> Tensor:
+def log_probs_whole(model, pairs: SourceTarget) -> Tensor:
     """Of all tokens at all places, by the way of training."""
     encoded = model.encoder(pairs.source)
-    whole = model.decoder.whole(pairs.target.ids[:, :-1], encoded)
+    whole = model.decoder.forward(pairs.target.ids[:, :-1], encoded)
     return model.readout.log_probs(whole.features)
 
 
-def stepped(model, pairs: Pairs, width: int = 1) -> tuple[Tensor, Tensor | None]:
+def stepped(model, pairs: SourceTarget, width: int = 1) -> tuple[Tensor, Tensor | None]:
     """The same token by token, all beams alike: `(batch, beam, target, …)`."""
     state, found, weights = model.start(pairs, width), [], []
     for column in pairs.target.ids[:, :-1].unbind(1):
@@ -41,7 +41,7 @@ def stepped(model, pairs: Pairs, width: int = 1) -> tuple[Tensor, Tensor | None]
     return torch.stack(found, 2), None if weights[0] is None else torch.stack(weights, 2)
 
 
-def real(pairs: Pairs) -> Tensor:
+def real(pairs: SourceTarget) -> Tensor:
     return torch.arange(pairs.target.ids.shape[1] - 1) < pairs.target.lengths[:, None] - 1
 
 
@@ -50,7 +50,7 @@ def test_a_model_is_what_a_loop_a_search_and_a_picture_see(case: Case) -> None:
     model = case.build()
     assert isinstance(model, Trainable)
     assert isinstance(model, Stepper)
-    assert isinstance(model, Readable)
+    assert isinstance(model, HasWeights)
 
 
 @every_case
@@ -105,7 +105,7 @@ def test_reordered_beams_go_on_from_their_own_prefix(case: Case) -> None:
     model, pairs = case.build(), batch()
     drawn = torch.Generator().manual_seed(5)
     prefix = torch.randint(4, TARGET, (3, 2, 3), generator=drawn)  # (sentence, beam, token)
-    prefix[..., 0] = BEGIN
+    prefix[..., 0] = BOS
     following = torch.randint(4, TARGET, (2, 3), generator=drawn)
     beams, kept = torch.tensor([[1, 1, 0], [0, 1, 1], [1, 0, 1]]), torch.tensor([2, 0])
     state = follow(model, model.start(pairs, 2), prefix)

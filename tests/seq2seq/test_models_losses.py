@@ -9,12 +9,12 @@ from torch.nn import functional
 
 from regard import selection
 from regard.attention.errors import OptionError, ShapeError
-from regard.seq2seq import losses
-from regard.seq2seq.copying import Copying
+from regard.seq2seq.batch import SourceTarget
 from regard.seq2seq.errors import DataError
-from regard.seq2seq.examples import Pairs
-from regard.seq2seq.readout import Aside, Readout
-from regard.seq2seq.seams import Encoded
+from regard.seq2seq.nn import linear_cross_entropy
+from regard.seq2seq.outputs.output_layer import CopyInputs, LinearOutput
+from regard.seq2seq.outputs.pointer_generator import PointerGenerator
+from regard.seq2seq.protocols import Encoded
 from tests.seq2seq.model_cases import ADDING_UP, BOTH, CASES, TARGET, Case, bahdanau, batch, chosen
 
 ROWS, SIZE, SOURCE, EXTRA = 17, 7, 5, 2
@@ -23,8 +23,8 @@ EXACT = {"rtol": 1e-10, "atol": 1e-12}
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(losses, "CHUNK", 3 * TARGET)
-    monkeypatch.setattr(losses, "NEAR", 2 * TARGET)
+    monkeypatch.setattr(linear_cross_entropy, "CHUNK", 3 * TARGET)
+    monkeypatch.setattr(linear_cross_entropy, "NEAR", 2 * TARGET)
 
 
 def content() -> tuple[Tensor, Tensor]:
@@ -35,7 +35,7 @@ def content() -> tuple[Tensor, Tensor]:
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_the_loss_in_chunks_is_the_plain_one(smoothing: float) -> None:
-    (features, targets), readout = content(), Readout(SIZE, TARGET).double()
+    (features, targets), readout = content(), LinearOutput(SIZE, TARGET).double()
     found, chosen = readout.loss(features, targets, smoothing)
     scores = readout.linear(features)
     plain = functional.cross_entropy(scores, targets, reduction="sum", label_smoothing=smoothing)
@@ -50,11 +50,11 @@ def test_the_loss_in_chunks_is_the_plain_one(smoothing: float) -> None:
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_the_gradient_of_the_loss(smoothing: float) -> None:
-    (features, targets), readout = content(), Readout(SIZE, TARGET).double()
+    (features, targets), readout = content(), LinearOutput(SIZE, TARGET).double()
     weight, bias = readout.linear.weight, readout.linear.bias
 
     def total(*given: Tensor) -> Tensor:
-        return losses.told(*given, targets, smoothing)[0]
+        return linear_cross_entropy.linear_cross_entropy(*given, targets, smoothing)[0]
 
     assert torch.autograd.gradcheck(total, (features, weight, bias))
 
@@ -65,8 +65,8 @@ def test_scores_far_apart_are_told_apart(dtype: torch.dtype) -> None:
     plain = scores.log_softmax(-1)
     for learns in (True, False):
         given = scores.clone().requires_grad_(learns)
-        torch.testing.assert_close(losses.log_softmax(given), plain)
-    readout = Readout(1, 3).to(dtype)
+        torch.testing.assert_close(linear_cross_entropy.log_softmax(given), plain)
+    readout = LinearOutput(1, 3).to(dtype)
     with torch.no_grad():
         readout.linear.weight.zero_()
         readout.linear.bias.copy_(scores[0])
@@ -85,32 +85,32 @@ def test_nothing_is_kept_of_all_scores_at_once() -> None:
 
     features, targets = torch.randn(97, 3, requires_grad=True), torch.zeros(97, dtype=torch.long)
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        Readout(3, 89).loss(features, targets)
+        LinearOutput(3, 89).loss(features, targets)
     assert max(sizes) < 97 * 89
 
 
-def aside(drawn: torch.Generator) -> Aside:
+def aside(drawn: torch.Generator) -> CopyInputs:
     weights = torch.rand(ROWS, SOURCE, dtype=torch.float64, generator=drawn)
     weights = (weights / weights.sum(-1, keepdim=True)).requires_grad_()
     copies = torch.randint(0, TARGET + EXTRA, (ROWS, SOURCE), generator=drawn)
-    return Aside(weights, copies, EXTRA)
+    return CopyInputs(weights, copies, EXTRA)
 
 
 def test_copying_is_a_mixture() -> None:
     features, _ = content()
     drawn = torch.Generator().manual_seed(2)
-    beside, copying = aside(drawn), Copying(Readout(SIZE, TARGET)).double()
+    beside, copying = aside(drawn), PointerGenerator(LinearOutput(SIZE, TARGET)).double()
     found = copying.log_probs(features, beside).exp()
     share = copying.gate(features).sigmoid()
     own = functional.pad(copying.readout.linear(features).softmax(-1), (0, EXTRA)) * share
     expected = own.detach().clone()
     for row in range(ROWS):
         for place in range(SOURCE):
-            word = int(beside.copies[row, place])
+            word = int(beside.copy_ids[row, place])
             expected[row, word] += ((1 - share[row]) * beside.weights[row, place]).item()
     torch.testing.assert_close(found, expected, **EXACT)
     torch.testing.assert_close(found.sum(-1), torch.ones_like(found[:, 0]), **EXACT)
-    targets = beside.copies[:, 0]  # some are past the vocabulary
+    targets = beside.copy_ids[:, 0]  # some are past the vocabulary
     total, chosen = copying.loss(features, targets, 0.0, beside)
     each = copying.log_probs(features, beside)[torch.arange(ROWS), targets]
     torch.testing.assert_close(total, -each.sum(), **EXACT)
@@ -122,8 +122,11 @@ def test_copying_is_a_mixture() -> None:
 
 def test_a_word_that_cannot_come_costs_much_and_breaks_nothing() -> None:
     features, _ = content()
-    beside, copying = aside(torch.Generator()), Copying(Readout(SIZE, TARGET)).double()
-    beside.copies = beside.copies.clamp(max=TARGET - 1)
+    beside, copying = (
+        aside(torch.Generator()),
+        PointerGenerator(LinearOutput(SIZE, TARGET)).double(),
+    )
+    beside.copy_ids = beside.copy_ids.clamp(max=TARGET - 1)
     targets = torch.full((ROWS,), TARGET + 1)
     total, _ = copying.loss(features, targets, 0.1, beside)
     total.backward()
@@ -133,12 +136,12 @@ def test_a_word_that_cannot_come_costs_much_and_breaks_nothing() -> None:
 
 def test_a_tied_readout_has_the_embedding_s_vectors() -> None:
     table = nn.Embedding(TARGET, SIZE)
-    readout = Readout(SIZE, TARGET, tied=table)
+    readout = LinearOutput(SIZE, TARGET, tied=table)
     assert readout.linear.weight is table.weight
     with pytest.raises(
         ShapeError, match=r"\(11, 7\) cannot serve 11 tokens with features of size 5"
     ):
-        Readout(5, TARGET, tied=table)
+        LinearOutput(5, TARGET, tied=table)
 
 
 def drawing() -> Case:
@@ -184,22 +187,24 @@ def test_the_expected_gradient_of_draws_is_that_of_the_expected_log_probability(
     assert float((found - expected).norm()) < 0.2 * float(expected.norm())
 
 
-def reward(model, pairs: Pairs, encoded: Encoded, place: int) -> Tensor:
+def reward(model, pairs: SourceTarget, encoded: Encoded, place: int) -> Tensor:
     """How likely the one token is if that place is read: it fills the whole source."""
     values = encoded.values[:, place : place + 1].expand_as(encoded.values)
     only = Encoded(values, encoded.lengths, encoded.summary)
-    features = model.decoder.whole(pairs.target.ids[:, :-1], only).features
+    features = model.decoder.forward(pairs.target.ids[:, :-1], only).features
     return model.readout.log_probs(features)[0, 0, int(pairs.target.ids[0, 1])]
 
 
 def test_coverage_counts_what_is_read_twice() -> None:
     weights = torch.tensor([[[0.5, 0.5], [0.9, 0.1], [0.3, 0.7]]])
     mask = torch.tensor([[True, True, False]])
-    torch.testing.assert_close(losses.repeated(weights, mask), torch.tensor(0.5 + 0.1))
+    torch.testing.assert_close(
+        linear_cross_entropy.coverage_loss(weights, mask), torch.tensor(0.5 + 0.1)
+    )
     model, pairs = CASES[4].build(coverage=0.5), batch()
     term = model.loss(pairs)["coverage"]
     read, mask = model.read(pairs)["decoder"], model._target(pairs)[2]
-    torch.testing.assert_close(term.total, losses.repeated(read, mask))
+    torch.testing.assert_close(term.total, linear_cross_entropy.coverage_loss(read, mask))
     assert (term.weight, term.count) == (0.5, pairs.counts()["tokens"])
 
 
@@ -249,7 +254,7 @@ def test_the_links_term_is_what_plain_loops_give(case: Case, layer: str, later: 
     assert float(term.total.detach()) == pytest.approx(expected, rel=1e-5)
 
 
-def _linked(pairs: Pairs, like: Tensor) -> Pairs:
+def _linked(pairs: SourceTarget, like: Tensor) -> SourceTarget:
     """Each token but the last of a row linked to a place or two that are no padding."""
     assert pairs.target is not None
     pairs.links = torch.zeros_like(like)
@@ -271,5 +276,5 @@ def test_what_a_batch_lacks_is_named() -> None:
 
 @pytest.mark.parametrize("options", [{"copying": True}, {"coverage": 1.0}, {"links": 1.0}])
 def test_what_reads_nothing_can_copy_nothing(options: dict[str, float]) -> None:
-    with pytest.raises(OptionError, match="Plain reads nothing"):
+    with pytest.raises(OptionError, match="NoAttentionDecoder reads nothing"):
         CASES[0].build(**options)

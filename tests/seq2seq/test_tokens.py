@@ -5,8 +5,8 @@ import torch
 from torch.nn import functional
 
 from regard.attention.kernels import native
-from regard.seq2seq import losses
-from regard.seq2seq.losses import log_softmax, told
+from regard.seq2seq.nn import linear_cross_entropy as losses
+from regard.seq2seq.nn.linear_cross_entropy import linear_cross_entropy, log_softmax
 
 pytestmark = pytest.mark.skipif(
     native.library() is None, reason="the C kernels were not built here"
@@ -56,7 +56,7 @@ def test_the_loss_and_its_gradients_are_torchs(size: int, smoothing: float) -> N
     given = [torch.randn(shape).mul_(2).requires_grad_() for shape in ((9, 6), (size, 6), (size,))]
     features, weight, bias = given
     targets = torch.randint(0, size, (9,))
-    total, chosen = told(features, weight, bias, targets, smoothing)
+    total, chosen = linear_cross_entropy(features, weight, bias, targets, smoothing)
     wide = [each.detach().double().requires_grad_() for each in given]  # torch's own float is off
     scores = functional.linear(*wide)
     truth = functional.cross_entropy(scores, targets, reduction="sum", label_smoothing=smoothing)
@@ -72,7 +72,9 @@ def test_the_loss_and_its_gradients_are_torchs(size: int, smoothing: float) -> N
 
 def test_a_mean_has_its_gradients_more_than_once() -> None:
     weight = torch.randn(31, 6, requires_grad=True)
-    total, _ = told(torch.randn(9, 6), weight, torch.zeros(31), torch.randint(0, 31, (9,)))
+    total, _ = linear_cross_entropy(
+        torch.randn(9, 6), weight, torch.zeros(31), torch.randint(0, 31, (9,))
+    )
     (total / 9).backward(retain_graph=True)
     assert weight.grad is not None
     once = weight.grad.clone()
@@ -88,10 +90,10 @@ def test_the_loss_in_chunks_has_the_same_gradients(
     shapes = ((rows, 6), (31, 6), (31,))
     given = [torch.randn(shape).requires_grad_() for shape in shapes]
     targets = torch.randint(0, 31, (rows,))
-    whole = torch.autograd.grad(told(*given, targets, 0.1)[0], given)  # type: ignore[call-arg]
+    whole = torch.autograd.grad(linear_cross_entropy(*given, targets, 0.1)[0], given)  # type: ignore[call-arg]
     monkeypatch.setattr(losses, "CHUNK", 2 * 31)
     torch.empty(31, 6).fill_(torch.nan)  # what a gradient finds where it is put is not its own
-    parts = torch.autograd.grad(told(*given, targets, 0.1)[0], given)  # type: ignore[call-arg]
+    parts = torch.autograd.grad(linear_cross_entropy(*given, targets, 0.1)[0], given)  # type: ignore[call-arg]
     for ours, theirs in zip(parts, whole, strict=True):
         torch.testing.assert_close(ours, theirs)
         assert ours.isfinite().all()

@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from regard.attention.kernels import native
-from regard.seq2seq import turned as module
-from regard.seq2seq.turned import plain_product, product, turned
+from regard.seq2seq.nn import transposed_linear as module
+from regard.seq2seq.nn.transposed_linear import apply_linear, plain_linear, transposed_weight
 
 
 @pytest.mark.parametrize("shape", [(3,), (1, 3), (5, 3), (2, 4, 3), (0, 3)])
@@ -18,12 +18,12 @@ def test_it_is_the_layer(shape: tuple[int, ...], bias: bool) -> None:
     linear, inputs = nn.Linear(3, 7, bias=bias), torch.randn(shape)
     expected = linear(inputs)
     with torch.no_grad():
-        torch.testing.assert_close(product(inputs, linear), expected)
+        torch.testing.assert_close(apply_linear(inputs, linear), expected)
         torch.testing.assert_close(
-            plain_product(inputs.double(), linear.weight.double()).float(),
+            plain_linear(inputs.double(), linear.weight.double()).float(),
             inputs @ linear.weight.mT,
         )
-    assert product(inputs, linear).requires_grad
+    assert apply_linear(inputs, linear).requires_grad
 
 
 @pytest.mark.skipif(native.library() is None, reason="the C kernels were not built here")
@@ -36,7 +36,7 @@ def test_a_matrix_is_turned_in_c(
     monkeypatch.setattr(native, "level", lambda: level)
     monkeypatch.setattr(native, "threads", lambda _: threads)
     matrix = torch.randn(shape)
-    assert torch.equal(native.turned(matrix), matrix.mT)
+    assert torch.equal(native.transposed(matrix), matrix.mT)
 
 
 def test_a_weight_that_changed_is_turned_again() -> None:
@@ -48,22 +48,22 @@ def test_a_weight_that_changed_is_turned_again() -> None:
             lambda: setattr(linear.weight, "data", torch.randn(7, 3)),
             lambda: setattr(linear, "weight", nn.Parameter(torch.randn(7, 3))),
         ):
-            product(inputs, linear)
+            apply_linear(inputs, linear)
             change()
-            torch.testing.assert_close(product(inputs, linear), linear(inputs))
+            torch.testing.assert_close(apply_linear(inputs, linear), linear(inputs))
 
 
 def test_it_is_turned_once_and_forgotten_with_its_weight() -> None:
     weight = nn.Parameter(torch.randn(4, 5))
-    assert turned(weight) is turned(weight)
+    assert transposed_weight(weight) is transposed_weight(weight)
     gc.collect()
-    known = len(module._known)
+    known = len(module._transposed)
     del weight
     gc.collect()
-    assert len(module._known) == known - 1
+    assert len(module._transposed) == known - 1
 
 
 def test_weights_that_have_no_version_are_used_as_they_are() -> None:
     with torch.inference_mode():
         linear = nn.Linear(3, 7)
-        torch.testing.assert_close(product(torch.ones(2, 3), linear), linear(torch.ones(2, 3)))
+        torch.testing.assert_close(apply_linear(torch.ones(2, 3), linear), linear(torch.ones(2, 3)))

@@ -3,62 +3,71 @@
 `Reference` answers everything and is the truth that the others are held to, gradients included.
 """
 
-from regard.attention.kernels.additive import Additive
-from regard.attention.kernels.choose import (
+from regard.attention.kernels.additive import AdditiveKernel
+from regard.attention.kernels.comparison import (
+    AdditiveComparison,
+    Comparison,
+    DotComparison,
+    GaussianComparison,
+    InverseDistanceComparison,
+    PrecomputedScores,
+)
+from regard.attention.kernels.deferred_single_query import DeferredSingleQuery, deferred_gradients
+from regard.attention.kernels.denormals import flush_denormals
+from regard.attention.kernels.dispatch import (
     KERNELS,
-    Keeps,
+    CachesKeys,
     Kernel,
-    answer,
     available,
-    chosen,
-    keep,
+    cache_keys,
+    dispatch,
+    is_overridden,
     using,
     weights,
 )
-from regard.attention.kernels.comparison import Comparison, Dot, Gauss, Given, Inverse, Tanh
-from regard.attention.kernels.dots import Dots
-from regard.attention.kernels.heap import kept_heap
-from regard.attention.kernels.loop import Loop, loop
+from regard.attention.kernels.distance_softmax import DistanceSoftmax
+from regard.attention.kernels.dot_softmax import DotSoftmax
+from regard.attention.kernels.heap import keep_heap
+from regard.attention.kernels.loader import NativeLibraryWarning
 from regard.attention.kernels.reference import Reference
 from regard.attention.kernels.request import Request, View
-from regard.attention.kernels.rule import Along, Around, Rule, Soft
+from regard.attention.kernels.rule import FixedWindowRule, GaussianWindowRule, Rule, SoftmaxRule
 from regard.attention.kernels.sdpa import Sdpa
-from regard.attention.kernels.step import Step
-from regard.attention.kernels.subnormal import flushed
-from regard.attention.kernels.whole import Whole
-from regard.attention.kernels.window import Windowed
+from regard.attention.kernels.single_query import SingleQuery
+from regard.attention.kernels.windowed import Windowed
 
 __all__ = [
     "KERNELS",
-    "Additive",
-    "Along",
-    "Around",
+    "AdditiveComparison",
+    "AdditiveKernel",
+    "CachesKeys",
     "Comparison",
-    "Dot",
-    "Dots",
-    "Gauss",
-    "Given",
-    "Inverse",
-    "Keeps",
+    "DeferredSingleQuery",
+    "DistanceSoftmax",
+    "DotComparison",
+    "DotSoftmax",
+    "FixedWindowRule",
+    "GaussianComparison",
+    "GaussianWindowRule",
+    "InverseDistanceComparison",
     "Kernel",
-    "Loop",
+    "NativeLibraryWarning",
+    "PrecomputedScores",
     "Reference",
     "Request",
     "Rule",
     "Sdpa",
-    "Soft",
-    "Step",
-    "Tanh",
+    "SingleQuery",
+    "SoftmaxRule",
     "View",
-    "Whole",
     "Windowed",
-    "answer",
     "available",
-    "chosen",
-    "flushed",
-    "keep",
-    "kept_heap",
-    "loop",
+    "cache_keys",
+    "deferred_gradients",
+    "dispatch",
+    "flush_denormals",
+    "is_overridden",
+    "keep_heap",
     "using",
     "weights",
 ]

@@ -5,6 +5,11 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Sizes, and what index tensors hold, are of 64 bits in Python: elsewhere this is not to be built. */
+_Static_assert(sizeof(long) == 8 && sizeof(void *) == 8, "the kernels are for 64-bit longs");
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define X86 1
@@ -48,6 +53,16 @@ long regard_next_rows(long left, long most);
 float regard_row_exponentials(const float *x, float *to, long rows, long size, long width);
 float regard_exponentials(const float *x, float *to, long rows, long size, long width, int threads);
 
+/* Zeros. To no numbers there may be no pointer, and memset must not be given NULL. */
+INLINE void regard_zero(float *to, long count) {
+    if (count > 0) memset(to, 0, count * sizeof(float));
+}
+
+/* Room for so many bytes, a multiple of the alignment. For none, too: NULL means that there is none. */
+INLINE void *regard_room(size_t alignment, size_t bytes) {
+    return aligned_alloc(alignment, bytes ? bytes : alignment);
+}
+
 /* Exponentials are written in runs of sixteen. */
 INLINE long regard_padded(long count) { return (count + 15) / 16 * 16; }
 
@@ -57,7 +72,11 @@ INLINE float regard_exponential(float x) {
     x = x < -87.0f ? -87.0f : x;
     x = x > 88.0f ? 88.0f : x;
     const float whole = 12582912.0f; /* to add it and take it off is to round */
-    float n = (x * 1.44269504f + whole) - whole;
+    union {
+        float value;
+        uint32_t bits;
+    } shifted = {x * 1.44269504f + whole}, power;
+    float n = shifted.value - whole;
     float r = x - n * 0.693359375f - n * -2.12194440e-4f;
     float s = 1.9790244e-4f;
     s = s * r + 1.3944759e-3f;
@@ -66,10 +85,7 @@ INLINE float regard_exponential(float x) {
     s = s * r + 1.6666666e-1f;
     s = s * r + 0.5f;
     s = r * r * s + r + 1.0f;
-    union {
-        int32_t bits;
-        float value;
-    } power = {((int32_t)n + 127) << 23};
+    power.bits = (shifted.bits + 127) << 23; /* n in its last bits; of NaN, anything */
     return s * power.value;
 }
 

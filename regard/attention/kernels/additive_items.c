@@ -135,7 +135,18 @@ int regard_additive_scores(const float *e, const float *f, const float *v, const
                   .keys = keys, .width = width, .stride = stride};
     Job like = {regard_additive_forth, whole, .reach = reach};
     if (items * rows == 0 || keys == 0) return DONE;
+    if (width == 0) regard_zero(scores, items * rows * keys);
+    if (width == 0) return DONE;
     return share(jobs, divide(jobs, like, items * rows, threads));
+}
+
+/* Where there is not one pair, nothing is sent. */
+static int send_nothing(const Part *w, long items) {
+    for (long n = 0; w->rows * w->width > 0 && n < items; n++)
+        regard_zero(w->de + n * w->stride, w->rows * w->width);
+    if (w->fresh) regard_zero(w->df, items * w->keys * w->width);
+    if (w->fresh) regard_zero(w->dv, items * w->width);
+    return DONE;
 }
 
 /* Sets de, and sets ("fresh") or adds to df (items, keys, width) and dv (items, width), what the
@@ -149,7 +160,7 @@ int regard_additive_backward(const float *e, const float *f, const float *v, con
                   .rows = rows, .keys = keys, .width = width, .stride = stride, .fresh = fresh,
                   .apart = apart};
     Job like = {regard_additive_back, whole, .reach = reach};
-    if (items * rows == 0 || keys == 0) return DONE;
+    if (items * rows * keys * width == 0) return send_nothing(&whole, items);
     int count = divide(jobs, like, items * rows, threads), result = DONE;
     for (int t = 1; t < count; t++)
         if (jobs[t].from % rows) {

@@ -123,7 +123,7 @@ float regard_row_exponentials(const float *x, float *to, long rows, long size, l
             Side part = {0};
             if (left >= SIDE)
                 part = *(const Loose *)(x + i * size + h);
-            else
+            else if (left > 0)
                 memcpy(&part, x + i * size + h, left * sizeof(float));
             *(Loose *)(to + i * width + h) = exponential(part);
             if (left < SIDE) memset(to + i * width + h + left, 0, (SIDE - left) * sizeof(float));

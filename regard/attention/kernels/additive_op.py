@@ -8,13 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.attention.kernels.additive_engines import Problem, engine
+from regard.attention.kernels.additive_backends import AdditiveInputs, backend
 
 
 @torch.library.custom_op("regard::additive_scores", mutates_args=())
 def additive_scores(queries: Tensor, keys: Tensor, v: Tensor) -> Tensor:
     """Scores `(item, query, key)` of queries and keys, each item with its own keys and v."""
-    return engine(_problem(queries, keys, v)).scores(slice(None))
+    return backend(_inputs(queries, keys, v)).scores(slice(None))
 
 
 @torch.library.custom_op("regard::additive_gradients", mutates_args=())
@@ -22,8 +22,8 @@ def additive_gradients(
     queries: Tensor, keys: Tensor, v: Tensor, sent: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """What a gradient of the scores sends to queries, keys and v."""
-    running = engine(_problem(queries, keys, v))
-    running.send(slice(None), sent)
+    running = backend(_inputs(queries, keys, v))
+    running.accumulate_grad(slice(None), sent)
     # An operator's results may not share memory with anything, padding included.
     to_queries, to_keys, to_v = (each.contiguous() for each in running.gradients())
     return to_queries, to_keys, to_v
@@ -51,6 +51,6 @@ def _setup(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
 additive_scores.register_autograd(_backward, setup_context=_setup)
 
 
-def _problem(queries: Tensor, keys: Tensor, v: Tensor) -> Problem:
+def _inputs(queries: Tensor, keys: Tensor, v: Tensor) -> AdditiveInputs:
     which = torch.arange(len(queries), device=queries.device)
-    return Problem(queries.contiguous(), keys.contiguous(), v.contiguous(), which)
+    return AdditiveInputs(queries.contiguous(), keys.contiguous(), v.contiguous(), which)

@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from regard.attention.kernels.additive_engines import Problem, Shared, Sight
+from regard.attention.kernels.additive_backends import AdditiveInputs, MaskBias, SharedBatch
 
 TILE = {"QUERIES": 16, "KEYS": 16, "UNITS": 16}
 """Sides of a tile: 4,096 numbers, 32 for each thread of four warps."""
@@ -228,7 +228,7 @@ def _to_keys(
     tl.store(to, tl.load(to, there, 0.0) + factor[None, :] * tl.sum(slopes, 0), there)
 
 
-def scores(problem: Problem, rows: slice) -> Tensor:
+def scores(problem: AdditiveInputs, rows: slice) -> Tensor:
     """Scores `(item, row, key)` of these rows."""
     queries = problem.queries[:, rows]
     items, count, hidden = queries.shape
@@ -242,7 +242,7 @@ def scores(problem: Problem, rows: slice) -> Tensor:
     return found
 
 
-def read(problem: Problem, rows: slice, values: Shared, sight: Sight) -> Tensor:
+def read(problem: AdditiveInputs, rows: slice, values: SharedBatch, sight: MaskBias) -> Tensor:
     """The context `(item, row, size)` of these rows, under their own part of mask and bias."""
     queries = problem.queries[:, rows]
     items, count, hidden = queries.shape
@@ -260,7 +260,7 @@ def read(problem: Problem, rows: slice, values: Shared, sight: Sight) -> Tensor:
 
 
 def backward(
-    problem: Problem, rows: slice, sent: Tensor, sums: tuple[Tensor, Tensor, Tensor]
+    problem: AdditiveInputs, rows: slice, sent: Tensor, sums: tuple[Tensor, Tensor, Tensor]
 ) -> None:
     """Add what the gradient of these rows' scores sends to queries, each item's keys, and v."""
     queries, to_queries = problem.queries[:, rows], sums[0][:, rows]
@@ -284,7 +284,7 @@ def _tiles(items: int, *axes: tuple[int, str]) -> tuple[int]:
     return (items,)
 
 
-def _laid_out(shared: Shared | None) -> tuple[Tensor | None, Tensor | None, int, int]:
+def _laid_out(shared: SharedBatch | None) -> tuple[Tensor | None, Tensor | None, int, int]:
     """The tensor, where each item's part of it starts, and its strides: 0 where all share it."""
     if shared is None:
         return None, None, 0, 0

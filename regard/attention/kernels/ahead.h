@@ -21,6 +21,7 @@ typedef struct Ahead {
 /* So many rows of so many numbers are wanted, too. */
 INLINE void ahead_of(Ahead *ahead, const float *from, long row, long rows, long size) {
     const long bytes = sizeof(float), lines = (size * bytes + LINE - 1) / LINE;
+    if (rows < 1 || lines < 1) return;
     Wanted *part = ahead->parts + ahead->count++;
     *part = (Wanted){(const char *)from, row * bytes, rows, 0, lines};
     if (part->row == lines * LINE) part->lines *= rows, part->rows = 1; /* one long row */
@@ -30,7 +31,7 @@ INLINE void ahead_of(Ahead *ahead, const float *from, long row, long rows, long 
 INLINE void ahead_within(Ahead *ahead, long turns) {
     long all = 0;
     for (long n = 0; n < ahead->count; n++) all += ahead->parts[n].rows * ahead->parts[n].lines;
-    ahead->pace = (all + turns - 1) / turns;
+    ahead->pace = turns > 0 ? (all + turns - 1) / turns : all;
 }
 
 /* One turn; none if there is nothing to ask for, NULL. */

@@ -18,13 +18,14 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.attention.axes import Bias, Queries, Scalar, Scores
-from regard.attention.gathered import of_keys, of_pairs
+from regard.attention.core.axes import Bias, Queries, Scalar, Scores
+from regard.attention.core.gather import gather_pairs, gather_rows
+from regard.attention.core.numerics import broadcast_batch, matmul, upcast
+from regard.attention.core.records import record, replace, static, tensors, tree_map, version
+from regard.attention.core.tracing import in_functorch
+from regard.attention.errors import ShapeError
 from regard.attention.kernels import native
-from regard.attention.kernels.numbers import common, matmul, wide
-from regard.attention.kernels.products import products
-from regard.attention.looking import in_transform
-from regard.attention.records import changed, mapped, record, static, tensors
+from regard.attention.kernels.gathered_matmul import dot
 
 Windows = Int[Tensor, "*#batch window column"]
 """Which keys are looked at: some for each window, and as many queries in each."""
@@ -37,7 +38,7 @@ class Comparison(ABC):
     bias: Bias | None
 
     @abstractmethod
-    def raw(self) -> Scores:
+    def unbiased(self) -> Scores:
         """The scores of all pairs without the bias, in float32 at least."""
 
     @abstractmethod
@@ -49,7 +50,7 @@ class Comparison(ABC):
         """Some of the keys only."""
 
     @abstractmethod
-    def raw_at(self, columns: Windows) -> Scores:
+    def unbiased_at(self, columns: Windows) -> Scores:
         """The scores at some columns only, without the bias, in float32 at least."""
 
     @property
@@ -68,6 +69,16 @@ class Comparison(ABC):
         return any(tensor.requires_grad for tensor in tensors(self))
 
     @property
+    @abstractmethod
+    def is_empty(self) -> bool:
+        """Is one of its sizes 0?"""
+
+    @property
+    @abstractmethod
+    def version(self) -> int:
+        """How often its tensors were changed in place, all together."""
+
+    @property
     def width(self) -> int:
         """How many numbers are held at once for a pair while it is scored."""
         return 1
@@ -79,8 +90,8 @@ class Comparison(ABC):
 
     def scores(self) -> Scores:
         """The scores of all pairs, bias included, in float32 at least."""
-        raw = self.raw()
-        return raw if self.bias is None else raw + wide(self.bias)
+        raw = self.unbiased()
+        return raw if self.bias is None else raw + upcast(self.bias)
 
     def gather(self, columns: Windows) -> Scores:
         """The scores of each query with its own keys, `(*batch, query, column)`, bias included.
@@ -89,48 +100,72 @@ class Comparison(ABC):
             columns: `(*batch, window, column)`: which keys. The queries are dealt out to the
                 windows in order, as many to each.
         """
-        raw = self.raw_at(columns)
+        raw = self.unbiased_at(columns)
         if self.bias is None:
             return raw
-        return raw + wide(of_pairs(self.bias, for_each(columns, self.shape[-2])))
+        return raw + upcast(gather_pairs(self.bias, for_each(columns, self.shape[-2])))
+
+    @abstractmethod
+    def check(self) -> None:
+        """Raise unless its tensors fit together: C believes that they do."""
 
     def biased(self, term: Bias) -> "Comparison":
         """The same comparison with one more term added to its scores."""
-        return changed(self, bias=term if self.bias is None else wide(self.bias) + wide(term))
+        return replace(self, bias=term if self.bias is None else upcast(self.bias) + upcast(term))
 
 
-class Vectors(Comparison):
+class VectorComparison(Comparison):
     """A comparison of vectors: queries `(*batch, query, size)`, keys `(*batch, key, size)`."""
 
     __slots__ = ()
     queries: Queries
     keys: Float[Tensor, "*#batch key query_size"]
 
-    def rows(self, index: Int[Tensor, " row"]) -> "Vectors":
+    def rows(self, index: Int[Tensor, " row"]) -> "VectorComparison":
         bias = take(self.bias, index, self.queries.shape[-2])
-        return changed(self, queries=self.queries[..., index, :], bias=bias)
+        return replace(self, queries=self.queries[..., index, :], bias=bias)
 
-    def columns(self, part: slice) -> "Vectors":
-        return changed(self, keys=self.keys[..., part, :], bias=_columns(self.bias, part))
+    def columns(self, part: slice) -> "VectorComparison":
+        return replace(self, keys=self.keys[..., part, :], bias=_columns(self.bias, part))
 
-    def in_windows(self, columns: Windows) -> "Vectors":
+    def in_windows(self, columns: Windows) -> "VectorComparison":
         """Each window as an item of a batch, its queries against its keys; without the bias."""
-        items = mapped(changed(self, bias=None), lambda tensor: tensor.unsqueeze(-3))
+        items = tree_map(replace(self, bias=None), lambda tensor: tensor.unsqueeze(-3))
         queries = self.queries.unflatten(-2, (columns.shape[-2], -1))
-        return changed(items, queries=queries, keys=of_keys(self.keys, columns))
+        return replace(items, queries=queries, keys=gather_rows(self.keys, columns))
 
     @property
     def shape(self) -> torch.Size:
-        batch = common(self.queries.shape[:-2], self.keys.shape[:-2])
+        batch = broadcast_batch(self.queries.shape[:-2], self.keys.shape[:-2])
         return torch.Size((*batch, self.queries.shape[-2], self.keys.shape[-2]))
 
     @property
     def dtype(self) -> torch.dtype:
         return self.queries.dtype
 
+    @property
+    def is_empty(self) -> bool:
+        return not self.queries.numel() or not self.keys.numel()
+
+    def check(self) -> None:
+        size, needed = self.queries.shape[-1], self.keys.shape[-1]
+        if size != needed:
+            raise ShapeError(
+                f"queries were projected to size {size} but the memory's keys have size {needed}. "
+                "Prepare the keys with this attention."
+            )
+
+    @property
+    def version(self) -> int:
+        try:
+            found = self.queries._version + self.keys._version
+        except RuntimeError:  # one of them is an inference tensor
+            found = version(self.queries) + version(self.keys)
+        return found if self.bias is None else found + version(self.bias)
+
 
 @record
-class Dot(Vectors):
+class DotComparison(VectorComparison):
     """q·k · scale · factor; a factor that is learned is a tensor."""
 
     queries: Queries
@@ -141,23 +176,23 @@ class Dot(Vectors):
 
     def scaled_queries(self) -> Queries:
         """The queries with both factors in them, in float32 at least."""
-        queries = wide(self.queries)
+        queries = upcast(self.queries)
         queries = queries if self.scale == 1.0 else queries * self.scale
-        return queries if self.factor is None else queries * wide(self.factor)
+        return queries if self.factor is None else queries * upcast(self.factor)
 
-    def raw(self) -> Scores:
+    def unbiased(self) -> Scores:
         if self.factor is not None or self.scale == 1.0:
-            return matmul(self.scaled_queries(), wide(self.keys).mT)
-        return matmul(wide(self.queries), wide(self.keys).mT, self.scale)
+            return matmul(self.scaled_queries(), upcast(self.keys).mT)
+        return matmul(upcast(self.queries), upcast(self.keys).mT, self.scale)
 
-    def raw_at(self, columns: Windows) -> Scores:
+    def unbiased_at(self, columns: Windows) -> Scores:
         if columns.shape[-2] == self.queries.shape[-2]:
-            return products(self.scaled_queries(), self.keys, columns)
-        return self.in_windows(columns).raw().flatten(-3, -2)
+            return dot(self.scaled_queries(), self.keys, columns)
+        return self.in_windows(columns).unbiased().flatten(-3, -2)
 
 
 @record
-class Tanh(Vectors):
+class AdditiveComparison(VectorComparison):
     """vᵀ tanh(q + k), queries and keys projected into one hidden space."""
 
     queries: Queries
@@ -165,12 +200,12 @@ class Tanh(Vectors):
     v: Float[Tensor, "*#batch 1 query_size"]
     bias: Bias | None = None
 
-    def raw(self) -> Scores:
-        hidden = torch.tanh(pairwise(self.queries) + wide(self.keys)[..., None, :, :])
-        return (hidden @ wide(self.v)[..., None, :, :].mT).squeeze(-1)
+    def unbiased(self) -> Scores:
+        hidden = torch.tanh(pairwise(self.queries) + upcast(self.keys)[..., None, :, :])
+        return (hidden @ upcast(self.v)[..., None, :, :].mT).squeeze(-1)
 
-    def raw_at(self, columns: Windows) -> Scores:
-        return self.in_windows(columns).raw().flatten(-3, -2)
+    def unbiased_at(self, columns: Windows) -> Scores:
+        return self.in_windows(columns).unbiased().flatten(-3, -2)
 
     @property
     def width(self) -> int:
@@ -182,7 +217,7 @@ class Tanh(Vectors):
 
 
 @record
-class Gauss(Vectors):
+class GaussianComparison(VectorComparison):
     """−‖q − k‖² · precision / 2."""
 
     queries: Queries
@@ -190,13 +225,13 @@ class Gauss(Vectors):
     precision: Scalar
     bias: Bias | None = None
 
-    def raw(self) -> Scores:
-        found, factor = squared_distances(self.queries, self.keys), wide(self.precision) * -0.5
+    def unbiased(self) -> Scores:
+        found, factor = squared_distances(self.queries, self.keys), upcast(self.precision) * -0.5
         learns = torch.is_grad_enabled() and (found.requires_grad or factor.requires_grad)
-        return found * factor if learns or in_transform() else found.mul_(factor)
+        return found * factor if learns or in_functorch() else found.mul_(factor)
 
-    def raw_at(self, columns: Windows) -> Scores:
-        return self.in_windows(columns).raw().flatten(-3, -2)
+    def unbiased_at(self, columns: Windows) -> Scores:
+        return self.in_windows(columns).unbiased().flatten(-3, -2)
 
     @property
     def width(self) -> int:
@@ -206,14 +241,14 @@ class Gauss(Vectors):
     def own_width(self) -> int:
         return self.keys.shape[-1]
 
-    def as_dot(self, seen: Bool[Tensor, "*#batch #key 1"] | None = None) -> Dot:
+    def as_dot(self, seen: Bool[Tensor, "*#batch #key 1"] | None = None) -> DotComparison:
         """The same up to a constant for each query, which softmax does not see.
 
         −‖q − k‖²/2 = q·k − ‖k‖²/2 − ‖q‖²/2 is a dot product with one more dimension, taken
         around the keys' mean: far from the origin the three terms would cancel. Keys that nobody
         has `seen` are left out of the mean, and out of everything.
         """
-        keys, queries = wide(self.keys), wide(self.queries)
+        keys, queries = upcast(self.keys), upcast(self.queries)
         if seen is None:
             centre = keys.mean(-2, keepdim=True)
             keys = keys - centre
@@ -225,11 +260,11 @@ class Gauss(Vectors):
         last = keys.square().sum(-1, keepdim=True) * -0.5
         ones = torch.ones_like(queries[..., :1])
         augmented = torch.cat([queries, ones], -1), torch.cat([keys, last], -1)
-        return Dot(*augmented, factor=wide(self.precision), bias=self.bias)
+        return DotComparison(*augmented, factor=upcast(self.precision), bias=self.bias)
 
 
 @record
-class Inverse(Vectors):
+class InverseDistanceComparison(VectorComparison):
     """1 / max(‖q − k‖, floor)."""
 
     queries: Queries
@@ -237,15 +272,15 @@ class Inverse(Vectors):
     floor: float = static()
     bias: Bias | None = None
 
-    def raw(self) -> Scores:
+    def unbiased(self) -> Scores:
         # Clamped before the root, whose gradient at 0 is infinite.
         found, least = squared_distances(self.queries, self.keys), self.floor**2
-        if found.requires_grad or in_transform():
+        if found.requires_grad or in_functorch():
             return found.clamp(min=least).rsqrt()
         return found.clamp_(min=least).rsqrt_()
 
-    def raw_at(self, columns: Windows) -> Scores:
-        return self.in_windows(columns).raw().flatten(-3, -2)
+    def unbiased_at(self, columns: Windows) -> Scores:
+        return self.in_windows(columns).unbiased().flatten(-3, -2)
 
     @property
     def width(self) -> int:
@@ -257,32 +292,47 @@ class Inverse(Vectors):
 
 
 @record
-class Given(Comparison):
+class PrecomputedScores(Comparison):
     """Scores that a callable made: held as they were, so that asking again cannot change them."""
 
-    given: Scores
+    scores_given: Scores
     bias: Bias | None = None
 
-    def raw(self) -> Scores:
-        return wide(self.given)
+    def unbiased(self) -> Scores:
+        return upcast(self.scores_given)
 
-    def rows(self, index: Int[Tensor, " row"]) -> "Given":
-        bias = take(self.bias, index, self.given.shape[-2])
-        return changed(self, given=self.given[..., index, :], bias=bias)
+    def rows(self, index: Int[Tensor, " row"]) -> "PrecomputedScores":
+        bias = take(self.bias, index, self.scores_given.shape[-2])
+        return replace(self, scores_given=self.scores_given[..., index, :], bias=bias)
 
-    def columns(self, part: slice) -> "Given":
-        return changed(self, given=self.given[..., part], bias=_columns(self.bias, part))
+    def columns(self, part: slice) -> "PrecomputedScores":
+        return replace(
+            self, scores_given=self.scores_given[..., part], bias=_columns(self.bias, part)
+        )
 
-    def raw_at(self, columns: Windows) -> Scores:
-        return wide(of_pairs(self.given, for_each(columns, self.given.shape[-2])))
+    def unbiased_at(self, columns: Windows) -> Scores:
+        return upcast(
+            gather_pairs(self.scores_given, for_each(columns, self.scores_given.shape[-2]))
+        )
 
     @property
     def shape(self) -> torch.Size:
-        return self.given.shape
+        return self.scores_given.shape
 
     @property
     def dtype(self) -> torch.dtype:
-        return self.given.dtype
+        return self.scores_given.dtype
+
+    def check(self) -> None:
+        """Scores were checked as they were made."""
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.scores_given.numel()
+
+    @property
+    def version(self) -> int:
+        return version(self.scores_given) + (0 if self.bias is None else version(self.bias))
 
 
 def for_each(columns: Windows, queries: int) -> Int[Tensor, "*#batch query column"]:
@@ -296,7 +346,7 @@ def for_each(columns: Windows, queries: int) -> Int[Tensor, "*#batch query colum
 
 def pairwise(queries: Queries) -> Float[Tensor, "*#batch query 1 query_size"]:
     """The queries with an axis for the keys, in float32 at least."""
-    return wide(queries)[..., :, None, :]
+    return upcast(queries)[..., :, None, :]
 
 
 def squared_distances(
@@ -304,9 +354,9 @@ def squared_distances(
 ) -> Float[Tensor, "*#batch query key"]:
     """‖q − k‖², exact where q and k are close."""
     if _subtracts(queries):
-        return (pairwise(queries) - wide(keys)[..., None, :, :]).square().sum(-1)
-    if _in_c(queries, keys):
-        batch = common(queries.shape[:-2], keys.shape[:-2])
+        return (pairwise(queries) - upcast(keys)[..., None, :, :]).square().sum(-1)
+    if _use_native(queries, keys):
+        batch = broadcast_batch(queries.shape[:-2], keys.shape[:-2])
         own = torch.arange(keys.shape[:-2].numel()).view(keys.shape[:-2]).expand(batch)
         asked = queries.expand(*batch, *queries.shape[-2:]).flatten(0, -3)
         found = native.squared_distances(asked, keys.flatten(0, -3), own.flatten().contiguous())
@@ -318,7 +368,7 @@ def squared_distances(
     return (squares - 2 * matmul(queries, keys.mT)).clamp(min=0).float()
 
 
-TURNED = 1 << 15
+MAX_TRANSPOSED_KEYS = 1 << 15
 """Of up to so many keys C holds a copy; more are widened a part at a time."""
 
 
@@ -327,20 +377,20 @@ def distance_width(queries: Queries, keys: Tensor) -> int:
     size = queries.shape[-1]
     if _subtracts(queries):
         return size
-    return 1 if _in_c(queries, keys) else 4 + 6 * size // max(1, queries.shape[-2])
+    return 1 if _use_native(queries, keys) else 4 + 6 * size // max(1, queries.shape[-2])
 
 
-def _in_c(queries: Queries, keys: Tensor) -> bool:
+def _use_native(queries: Queries, keys: Tensor) -> bool:
     """Are they subtracted in C, without a vector for each pair? It has no gradient."""
     return (
         queries.ndim > 2
         and queries.is_cpu
         and queries.dtype == keys.dtype == torch.float32
         and queries.numel() > 0
-        and keys.shape[-2] <= TURNED
+        and keys.shape[-2] <= MAX_TRANSPOSED_KEYS
         and not (torch.is_grad_enabled() and (queries.requires_grad or keys.requires_grad))
         and not torch.compiler.is_compiling()
-        and not in_transform()
+        and not in_functorch()
         and native.library() is not None
     )
 

@@ -71,7 +71,7 @@ INLINE void all_rows(const Job *job, Side *turned) {
 static void work(void *given) {
     Job *job = given;
     const long blocks = (job->keys + SIDE - 1) / SIDE;
-    Side *turned = aligned_alloc(sizeof(Side), blocks * job->size * sizeof(Side));
+    Side *turned = regard_room(sizeof(Side), blocks * job->size * sizeof(Side));
     job->failed = !turned;
     if (!turned) return;
     memset(turned, 0, blocks * job->size * sizeof(Side));
@@ -85,8 +85,9 @@ int regard_distances(const float *q, const float *k, const long *which, float *t
     Job jobs[MOST_THREADS];
     const long total = items * rows;
     int failed = 0;
+    if (total == 0 || keys == 0) return 0;
     if (threads > MOST_THREADS) threads = MOST_THREADS;
-    if (threads > total) threads = total > 0 ? (int)total : 1;
+    if (threads > total) threads = (int)total;
     for (int t = 0; t < threads; t++)
         jobs[t] = (Job){q, k, which, to, total * t / threads, total * (t + 1) / threads, rows, keys,
                         size, 0};

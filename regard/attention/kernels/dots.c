@@ -31,17 +31,20 @@ typedef struct {
 
 /* native_dots.py has the same fields in the same order. */
 typedef struct {
-    const float *q, *k, *v, *sent; /* sent: on the way back, else NULL */
+    const float *q, *k, *v, *sent; /* sent: on the way back */
     const long *first, *end;       /* of each row's span; NULL if all see all */
     float *context;
-    float *most, *share; /* the highest score of each row and 1 / the sum, or, if not NULL, */
-    float *weights;      /* all weights, in rows padded to runs of sixteen */
+    float *most, *share; /* if SHARES are kept: the highest score of each row and 1 / the sum */
+    float *weights;      /* if WEIGHTS are: all of them, in rows padded to runs of sixteen */
     float *to_q, *to_k, *to_v; /* NULL if not wanted */
     Strides of_q, of_k, of_v, of_sent, of_span, of_context, of_to_q, of_to_k, of_to_v;
     long slab_k, slab_v; /* where items share, threads have sums of their own, so far apart; else 0 */
     long outer, inner, rows, keys, size, wide;
     float factor;
+    int back, kept; /* said in words: where there are no numbers, a pointer that is given is NULL */
 } Dots;
+
+enum { NOTHING, SHARES, WEIGHTS };
 
 /* Vectors one after another. */
 typedef struct {
@@ -194,8 +197,9 @@ INLINE void forth(const Dots *d, const Item *item, const Room *room) {
         const Span own = span_of(d, item, i);
         shares[i] = weigh(scores, own, d->factor, &most);
         if (d->first) hide(scores, own, all);
-        if (d->share) d->most[at + i] = most, d->share[at + i] = shares[i];
-        if (d->weights) keep(scores, shares[i], all, d->weights + (at + i) * regard_padded(d->keys));
+        if (d->kept == SHARES) d->most[at + i] = most, d->share[at + i] = shares[i];
+        if (d->kept == WEIGHTS)
+            keep(scores, shares[i], all, d->weights + (at + i) * regard_padded(d->keys));
     }
     read_rows(room, room->weights, item->count, item->v, (Span){all.first, least(all.end, d->keys)},
               d->wide, shares,
@@ -207,12 +211,12 @@ INLINE void back(const Dots *d, const Item *item, const Room *room) {
     const long size = up(d->size, SIDE), wide = up(d->wide, SIDE), stride = room->stride;
     const long at = (item->outer * d->inner + item->inner) * d->rows + item->from;
     const int fresh = !item->from && !d->first;
-    if (!d->weights) compare(room, item->q, item->count, room->k, d->size, all, room->weights);
+    if (d->kept == SHARES) compare(room, item->q, item->count, room->k, d->size, all, room->weights);
     compare(room, item->sent, item->count, room->v, d->wide, all, room->sent);
     for (long i = 0; i < item->count; i++) {
         float *weights = room->weights + i * stride, *sent = room->sent + i * stride;
         const Span own = span_of(d, item, i);
-        if (d->weights)
+        if (d->kept == WEIGHTS)
             keep(d->weights + (at + i) * regard_padded(d->keys), 1.0f, all, weights);
         else
             weigh_again(weights, own, d->factor, d->most[at + i], d->share[at + i]);
@@ -245,7 +249,7 @@ INLINE void aim(const Dots *d, const Item *next, Ahead *ahead) {
     AIM(to_k, d->keys, d->size);
     AIM(to_v, d->keys, d->wide);
     const long tiles = up(d->rows, ROWS) / ROWS * (up(d->keys, TILE) + up(d->size, TILE)) / TILE;
-    ahead_within(ahead, d->sent ? tiles * 5 / 2 : tiles);
+    ahead_within(ahead, d->back ? tiles * 5 / 2 : tiles);
 }
 
 INLINE Item numbered(const Dots *d, long number) {
@@ -256,10 +260,11 @@ INLINE Item numbered(const Dots *d, long number) {
 INLINE Item opened(const Dots *d, const Room *room, long number, const float *before[2]) {
     Item item = numbered(d, number);
     item.k = rows_of(d->k, &d->of_k, &item, 0), item.v = rows_of(d->v, &d->of_v, &item, 0);
-    if (item.k.at != before[0] && !(d->sent && d->weights)) turn(room, item.k, d->keys, d->size, room->k);
-    if (item.v.at != before[1] && d->sent) turn(room, item.v, d->keys, d->wide, room->v);
+    if (item.k.at != before[0] && !(d->back && d->kept == WEIGHTS))
+        turn(room, item.k, d->keys, d->size, room->k);
+    if (item.v.at != before[1] && d->back) turn(room, item.v, d->keys, d->wide, room->v);
     before[0] = item.k.at, before[1] = item.v.at;
-    if (d->sent)
+    if (d->back)
         item.k = lined(item.k, d->keys, d->size, room->lined[2]);
     else
         item.v = lined(item.v, d->keys, d->wide, room->lined[2]);
@@ -299,7 +304,12 @@ INLINE void pay(Sums sums, long count, long size, Sums to, int shared) {
 
 /* Can an item's sums be made where they belong? One block of rows makes all of them then. */
 INLINE int there(const Dots *d, long size, long slab) {
-    return !slab && !d->first && d->rows <= TALL && size % SIDE == 0 && d->keys % SIDE == 0;
+    return !slab && !d->first && d->rows > 0 && d->rows <= TALL && size % SIDE == 0 && d->keys % SIDE == 0;
+}
+
+/* Where this thread's sums of an item belong; nowhere if they are not wanted. */
+INLINE Sums sums_of(float *start, const Strides *strides, const Item *item, long slab) {
+    return (Sums){start ? start + place(strides, item, 0) + slab : NULL, strides->row};
 }
 
 INLINE void go_back(const Job *job, const Room *room) {
@@ -310,12 +320,12 @@ INLINE void go_back(const Job *job, const Room *room) {
         Item item = opened(d, room, number, before);
         const Item next = numbered(d, number + 1);
         if (number + 1 < job->until) aim(d, &next, room->ahead);
-        if (d->first) { /* some keys may be seen by no row */
+        if (d->first || !d->rows) { /* some keys may be seen by no row */
             memset(room->to_k, 0, keys * size * sizeof(float));
             memset(room->to_v, 0, keys * wide * sizeof(float));
         }
-        const Sums to_k = {d->to_k + place(&d->of_to_k, &item, 0) + job->number * d->slab_k, d->of_to_k.row};
-        const Sums to_v = {d->to_v + place(&d->of_to_v, &item, 0) + job->number * d->slab_v, d->of_to_v.row};
+        const Sums to_k = sums_of(d->to_k, &d->of_to_k, &item, job->number * d->slab_k);
+        const Sums to_v = sums_of(d->to_v, &d->of_to_v, &item, job->number * d->slab_v);
         const int k_there = there(d, d->size, d->slab_k), v_there = there(d, d->wide, d->slab_v);
         item.to_k = k_there ? to_k : (Sums){room->to_k, size};
         item.to_v = v_there ? to_v : (Sums){room->to_v, wide};
@@ -335,7 +345,7 @@ INLINE void go_back(const Job *job, const Room *room) {
 /* ---- threads ------------------------------------------------------------------------------- */
 
 INLINE void go(const Job *job, const Room *room) {
-    if (job->dots->sent)
+    if (job->dots->back)
         go_back(job, room);
     else
         go_forth(job, room);
@@ -345,7 +355,7 @@ static void work(void *given) {
     Job *job = given;
     const Dots *d = job->dots;
     const long keys = up(d->keys, SIDE), size = up(d->size, SIDE), wide = up(d->wide, SIDE);
-    const long widest = size > wide ? size : wide, stride = keys + SIDE, back = d->sent != NULL;
+    const long widest = size > wide ? size : wide, stride = keys + SIDE, back = d->back;
     Ahead ahead = {0};
     Room room = {.stride = stride, .tiles = regard_tiles(), .ahead = &ahead};
     const struct {
@@ -360,7 +370,7 @@ static void work(void *given) {
     };
     long all = 0;
     for (size_t n = 0; n < sizeof parts / sizeof *parts; n++) all += up(parts[n].needed, SIDE);
-    float *start = aligned_alloc(sizeof(Side), all * sizeof(float)), *at = start;
+    float *start = regard_room(sizeof(Side), all * sizeof(float)), *at = start;
     job->failed = !start;
     if (!start) return;
     for (size_t n = 0; n < sizeof parts / sizeof *parts; n++)
@@ -369,10 +379,21 @@ static void work(void *given) {
     free(start);
 }
 
+/* From no numbers there is no way to the next. */
+INLINE Strides from(const void *start, Strides strides) { return start ? strides : (Strides){0}; }
+
+static Dots grounded(const Dots *given) {
+    Dots d = *given;
+    d.of_q = from(d.q, d.of_q), d.of_k = from(d.k, d.of_k), d.of_v = from(d.v, d.of_v);
+    d.of_sent = from(d.sent, d.of_sent), d.of_context = from(d.context, d.of_context);
+    return d;
+}
+
 /* Returns 1 if there was no memory. */
-int regard_dots(const Dots *dots, int threads) {
+int regard_dots(const Dots *given, int threads) {
     Job jobs[MOST_THREADS];
-    const long items = dots->outer * dots->inner, total = dots->sent ? items : items * dots->rows;
+    const Dots own = grounded(given), *dots = &own;
+    const long items = dots->outer * dots->inner, total = dots->back ? items : items * dots->rows;
     int failed = 0;
     if (threads > MOST_THREADS) threads = MOST_THREADS;
     if (threads > total) threads = total > 0 ? (int)total : 1;

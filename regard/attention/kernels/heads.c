@@ -54,7 +54,7 @@ INLINE void compared(const Heads *h, const float *q, Pairs at, long count, float
     for (long n = 0; n < h->heads; n++, to += apart) {
         const float *own = q + n * size;
         long j = 0;
-        if (size % SIDE || sides > SIDES) {
+        if (size % SIDE || sides > SIDES || !sides) {
             for (; j < count; j++) {
                 float sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -128,24 +128,25 @@ INLINE void softmaxes(const Heads *h, long count, float *scores) {
 /* ---- one item, and threads ----------------------------------------------------------------- */
 
 static void found(const Heads *h, long item, long count, const float **at) {
-    const long wide = 2 * h->heads * h->size;
+    const long wide = 2 * h->heads * h->size, apart = wide ? h->apart : 0;
     if (h->past)
         for (long j = 0; j < count; j++)
-            at[j] = h->past[j] + h->rows[item * h->count + j] * h->apart;
+            at[j] = h->past[j] + h->rows[item * h->count + j] * apart;
     else
         for (long j = 0; j < count; j++) at[j] = h->pairs + (item / h->share * h->count + j) * wide;
 }
 
 static void one(const Heads *h, long item, float *scores, const float **at) {
     const long wide = h->heads * h->size, apart = regard_padded(h->count);
-    const long count = h->lengths ? h->lengths[item / h->share] : h->count;
+    const long length = h->lengths ? h->lengths[item / h->share] : h->count;
+    const long count = length < 0 ? 0 : least(length, h->count);
     found(h, item, count, at);
-    SIZED(compared, h->q + item * h->stride, at, count, scores)
+    SIZED(compared, h->q + (wide ? item * h->stride : 0), at, count, scores)
     softmaxes(h, count, scores);
     for (long n = 0; h->weights && n < h->heads; n++) {
         float *to = h->weights + (item * h->heads + n) * h->count;
-        memcpy(to, scores + n * apart, count * sizeof(float));
-        memset(to + count, 0, (h->count - count) * sizeof(float));
+        if (count > 0) memcpy(to, scores + n * apart, count * sizeof(float));
+        regard_zero(to + count, h->count - count);
     }
     SIZED(summed, at, count, scores, h->context + item * wide)
 }
@@ -159,8 +160,8 @@ typedef struct {
 static void work(void *given) {
     Job *job = given;
     const long count = job->heads->count;
-    float *scores = malloc(job->heads->heads * regard_padded(count) * sizeof(float));
-    const float **at = malloc(count * sizeof(float *));
+    float *scores = malloc((job->heads->heads * regard_padded(count) + 1) * sizeof(float));
+    const float **at = malloc((count + 1) * sizeof(float *));
     job->failed = !scores || !at;
     for (long item = job->from; !job->failed && item < job->to; item++)
         one(job->heads, item, scores, at);

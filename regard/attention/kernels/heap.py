@@ -15,10 +15,10 @@ DEFAULT, MOST = 128 * 1024, 2**31 - 1
 
 
 @contextmanager
-def kept_heap() -> Iterator[bool]:
+def keep_heap() -> Iterator[bool]:
     """Keep freed memory while this lasts; then hand it back. True if the C library can: glibc's.
 
-        with kernels.kept_heap():
+        with kernels.keep_heap():
             train()
 
     It is a setting of the whole process: memory that anyone frees stays with it, so that its size

@@ -1,15 +1,15 @@
 """The C kernels, if the installation could build them."""
 
 import ctypes
+import math
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from regard.attention.errors import KernelError
-from regard.attention.kernels.signatures import FLAG, POINTER, REAL, WHOLE, declared
+from regard.attention.kernels import loader, signatures
 
 LEVELS = ("plain C", "AVX2", "AVX-512")
 SUFFIXES = ("any", "avx2", "avx512")
@@ -23,7 +23,7 @@ DOT, GAUSS, INVERSE = range(3)
 
 
 def library() -> ctypes.CDLL | None:
-    """The kernels compiled for this processor; None if they were not built."""
+    """The kernels compiled for this processor; None if they were not built, or are refused."""
     return _compiled(level())
 
 
@@ -32,18 +32,25 @@ def level() -> int:
     """What this processor has of `LEVELS`, and was compiled."""
     least = _compiled(0)
     most = 0 if least is None else int(least.regard_level())
-    return max(level for level in range(most + 1) if level == 0 or _compiled(level))
+    return next(level for level in range(most, -1, -1) if level == 0 or _compiled(level))
 
 
 @cache
 def _compiled(level: int) -> ctypes.CDLL | None:
-    for path in sorted(Path(__file__).parent.glob(f"_native_{SUFFIXES[level]}.*")):
-        if path.suffix in (".so", ".dylib", ".pyd"):
-            return declared(ctypes.CDLL(str(path)))
-    return None
+    found = loader.opened(SUFFIXES[level])
+    if isinstance(found, str):
+        loader.warn_once(found)
+        return None
+    return found
 
 
-def together(reach: float) -> int:
+def refusals() -> list[str]:
+    """Why libraries that were built are not used, from the lowest level up."""
+    found = (loader.opened(suffix) for suffix in SUFFIXES)
+    return [reason for reason in found if isinstance(reason, str)]
+
+
+def reciprocal_group(reach: float) -> int:
     """How many elements share a reciprocal, if vectors reach so far; 0 if e^2x leaves float."""
     return int(built().regard_together(reach))
 
@@ -71,21 +78,21 @@ def exponentials(vectors: Tensor, width: int) -> tuple[Tensor, float]:
     return found, float(largest)
 
 
-class How(NamedTuple):
+class AdditiveMethod(NamedTuple):
     """What additive scores are made of, and how the sums of their way back are made."""
 
-    reach: float
+    max_abs: float
     """Of exponentials: how far the vectors reach that they are of, max |a| + max |b|.
 
     Or `VECTORS`: what is given are vectors, and C makes the exponentials.
     """
 
-    apart: bool
+    separate_adds: bool
     """Are sums of the way back better added than multiplied and added? On AMD's processors."""
 
 
 def additive_scores(
-    queries: Tensor, keys: Tensor, v: Tensor, which: Tensor, scores: Tensor, how: How
+    queries: Tensor, keys: Tensor, v: Tensor, which: Tensor, scores: Tensor, how: AdditiveMethod
 ) -> bool:
     """Fill `scores`, `(items, rows, keys)`; False if vectors were given and are out of range.
 
@@ -94,7 +101,7 @@ def additive_scores(
     items, rows, width = queries.shape
     result = built().regard_additive_scores(
         queries.data_ptr(), keys.data_ptr(), v.data_ptr(), which.data_ptr(), scores.data_ptr(),
-        items, rows, keys.shape[-2], width, queries.stride(0), how.reach,
+        items, rows, keys.shape[-2], width, queries.stride(0), how.max_abs,
         threads(scores.numel() * width)
     )  # fmt: skip
     return _in_range(queries, result)
@@ -102,7 +109,7 @@ def additive_scores(
 
 def additive_backward(
     queries: Tensor, keys: Tensor, v: Tensor, which: Tensor, sent: Tensor,
-    sums: tuple[Tensor, Tensor, Tensor], how: How, *, fresh: bool,
+    sums: tuple[Tensor, Tensor, Tensor], how: AdditiveMethod, *, fresh: bool,
 ) -> bool:  # fmt: skip
     """Set what this gradient sends to these queries, and what it sends to all keys and v.
 
@@ -113,8 +120,8 @@ def additive_backward(
     result = built().regard_additive_backward(
         queries.data_ptr(), keys.data_ptr(), v.data_ptr(), which.data_ptr(), sent.data_ptr(),
         *(each.data_ptr() for each in sums),
-        items, rows, keys.shape[-2], width, queries.stride(0), how.reach,
-        int(how.apart), int(fresh), threads(sent.numel() * width)
+        items, rows, keys.shape[-2], width, queries.stride(0), how.max_abs,
+        int(how.separate_adds), int(fresh), threads(sent.numel() * width)
     )  # fmt: skip
     return _in_range(queries, result)
 
@@ -142,17 +149,6 @@ def squared_distances(queries: Tensor, keys: Tensor, which: Tensor) -> Tensor:
     return found
 
 
-class _Whole(ctypes.Structure):
-    """What whole.c is told, in the same order."""
-
-    _fields_ = (
-        *((name, POINTER) for name in ("q", "k", "v", "of_keys", "of_values", "to")),
-        *((name, WHOLE) for name in ("items", "rows", "keys", "size", "wide")),
-        *((name, REAL) for name in ("factor", "floor")),
-        ("kind", FLAG),
-    )
-
-
 class Pairwise(NamedTuple):
     """How a query and a key are compared: `DOT`, `GAUSS` or `INVERSE`, and its two numbers."""
 
@@ -161,7 +157,7 @@ class Pairwise(NamedTuple):
     floor: float = 0.0
 
 
-def whole(
+def distance_softmax(
     queries: Tensor, pairs: tuple[Tensor, Tensor], which: tuple[Tensor, Tensor], how: Pairwise
 ) -> Tensor:
     """What `(item, query, size)` read by softmax: `(item, query, value_size)`.
@@ -175,7 +171,7 @@ def whole(
     queries, keys, values = (each.contiguous() for each in (queries, *pairs))
     (items, rows, size), (count, wide) = queries.shape, values.shape[-2:]
     context = queries.new_empty(items, rows, wide)
-    told = _Whole(
+    told = signatures.DistanceArguments(
         *(each.data_ptr() for each in (queries, keys, values, *which, context)),
         items, rows, count, size, wide, how.factor, how.floor, how.kind,
     )  # fmt: skip
@@ -185,7 +181,7 @@ def whole(
     return context
 
 
-def unit(vectors: Tensor, least: float) -> Tensor:
+def l2_normalize(vectors: Tensor, least: float) -> Tensor:
     """The vectors divided by their lengths, or by the least length if they are shorter."""
     vectors = vectors.contiguous()
     found, size = torch.empty_like(vectors), vectors.shape[-1]
@@ -196,7 +192,7 @@ def unit(vectors: Tensor, least: float) -> Tensor:
     return found
 
 
-def turned(matrix: Tensor) -> Tensor:
+def transposed(matrix: Tensor) -> Tensor:
     """A contiguous matrix of floats with rows for columns, contiguous, too."""
     rows, columns = matrix.shape
     found = matrix.new_empty(columns, rows)
@@ -206,28 +202,28 @@ def turned(matrix: Tensor) -> Tensor:
     return found
 
 
-def own_products(queries: Tensor, rows: Tensor, places: Tensor) -> Tensor:
+def gathered_dot(queries: Tensor, rows: Tensor, places: Tensor) -> Tensor:
     """q_t · row of `(query, size)` with the rows, `(row, size)`, at `(query, column)` places."""
     found = queries.new_empty(places.shape)
-    _own(PRODUCTS, queries, rows, places, found)
+    _gathered(PRODUCTS, queries, rows, places, found)
     return found
 
 
-def own_sums(weights: Tensor, rows: Tensor, places: Tensor) -> Tensor:
+def gathered_weighted_sum(weights: Tensor, rows: Tensor, places: Tensor) -> Tensor:
     """Σ_j w_tj · row of `(query, column)` weights with the rows at as many places."""
     found = rows.new_empty(len(places), rows.shape[-1])
-    _own(SUMS, weights, rows, places, found)
+    _gathered(SUMS, weights, rows, places, found)
     return found
 
 
-def own_spread(weights: Tensor, queries: Tensor, places: Tensor, rows: int) -> Tensor:
+def gathered_scatter_add(weights: Tensor, queries: Tensor, places: Tensor, rows: int) -> Tensor:
     """Each query added to the rows at its places, by its weights: `(row, size)`."""
     found = queries.new_zeros(rows, queries.shape[-1])
-    _own(SPREAD, weights, queries, places, found)
+    _gathered(SPREAD, weights, queries, places, found)
     return found
 
 
-def _own(what: int, left: Tensor, right: Tensor, places: Tensor, found: Tensor) -> None:
+def _gathered(what: int, left: Tensor, right: Tensor, places: Tensor, found: Tensor) -> None:
     left, right, places = left.contiguous(), right.contiguous(), places.contiguous()
     (count, width), size = places.shape, right.shape[-1]
     built().regard_own(
@@ -236,14 +232,18 @@ def _own(what: int, left: Tensor, right: Tensor, places: Tensor, found: Tensor) 
     )  # fmt: skip
 
 
-def dropped(inputs: Tensor, rate: float, seed: int) -> Tensor:
-    """The inputs without a share of them, the others larger by as much; by a seed below 2³²."""
+def dropout(inputs: Tensor, rate: float, seed: int, *, first: int = 0) -> Tensor:
+    """The inputs without a share of them, the others larger by as much; by a seed below 2³².
+
+    What becomes of an element is a matter of its place. `first` is that of the first, for inputs
+    that are a part of something larger.
+    """
     inputs = inputs.contiguous()
     outputs = torch.empty_like(inputs)
     keep = min(round((1 - rate) * 2**32), 2**32 - 1)
     count = inputs.numel()
     built().regard_dropped(
-        inputs.data_ptr(), outputs.data_ptr(), count, seed, keep, 1 / (1 - rate),
+        inputs.data_ptr(), outputs.data_ptr(), first, count, seed, keep, 1 / (1 - rate),
         threads(count)
     )  # fmt: skip
     return outputs
@@ -258,7 +258,7 @@ def log_softmax(scores: Tensor, bias: Tensor | None) -> None:
     )  # fmt: skip
 
 
-def told(
+def cross_entropy_with_grad(
     scores: Tensor, bias: Tensor, targets: Tensor, smoothing: float, factor: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The loss of each row, its target's log-probability, and the gradient of the bias.
@@ -266,6 +266,7 @@ def told(
     Scores become their gradients, times the factor, as the bias's is.
     """
     rows, count = scores.shape
+    _check_targets(targets, count)
     chosen, losses = scores.new_empty(rows), scores.new_empty(rows)
     targets, running = targets.contiguous(), threads(scores.numel())
     sums = scores.new_zeros(running, count)
@@ -276,7 +277,19 @@ def told(
     return losses, chosen, sums.sum(0)
 
 
-def best(scores: Tensor) -> Tensor:
+def _check_targets(targets: Tensor, count: int) -> None:
+    """C reads and writes a row where its target says, wherever that is."""
+    if not len(targets):
+        return
+    least, most = (int(each) for each in targets.aminmax())
+    if least < 0 or most >= count:
+        raise KernelError(
+            f"a target is {least if least < 0 else most} but there are {count} tokens. "
+            f"Targets are from 0 to {count - 1}."
+        )
+
+
+def argmax(scores: Tensor) -> Tensor:
     """The place of the greatest of each row of contiguous floats, the first of equals."""
     *batch, count = scores.shape
     found = torch.empty(*batch, dtype=torch.int64)
@@ -285,7 +298,9 @@ def best(scores: Tensor) -> Tensor:
     return found
 
 
-def residual(seen: Tensor, found: Tensor | None, bias: Tensor | None, norm: nn.LayerNorm) -> Tensor:
+def add_layernorm(
+    seen: Tensor, found: Tensor | None, bias: Tensor | None, norm: nn.LayerNorm
+) -> Tensor:
     """Add found and bias to rows of seen, in place; what the norm makes of them."""
     rows, size = seen.shape
     normal = torch.empty_like(seen)
@@ -295,16 +310,6 @@ def residual(seen: Tensor, found: Tensor | None, bias: Tensor | None, norm: nn.L
         threads(seen.numel())
     )  # fmt: skip
     return normal
-
-
-class _Gru(ctypes.Structure):
-    """What gru.c is told, in the same order."""
-
-    _fields_ = (
-        *((name, POINTER) for name in ("inputs", "gates", "hidden", "both", "fresh", "after")),
-        *((name, POINTER) for name in ("sent", "to_inputs", "to_gates", "to_hidden")),
-        *((name, WHOLE) for name in ("rows", "size")),
-    )
 
 
 def gru(
@@ -319,12 +324,14 @@ def gru(
     both = hidden.new_empty(*batch, 2 * size)
     fresh = torch.empty_like(hidden)
     given = (inputs, gates, hidden, both, fresh, after)
-    told = _Gru(*(each.data_ptr() for each in given), rows=hidden.numel() // size, size=size)
+    told = signatures.GruArguments(
+        *(each.data_ptr() for each in given), rows=math.prod(batch), size=size
+    )
     built().regard_gru(ctypes.addressof(told), threads(inputs.numel()))
     return after, both, fresh
 
 
-def gru_back(
+def gru_backward(
     sent: Tensor, gates: Tensor, hidden: Tensor, both: Tensor, fresh: Tensor,
     to: tuple[Tensor, Tensor],
 ) -> Tensor:  # fmt: skip
@@ -334,16 +341,16 @@ def gru_back(
     """
     size, sent, (to_inputs, to_gates) = hidden.shape[-1], sent.contiguous(), to
     to_hidden = torch.empty_like(hidden)
-    told = _Gru(
+    told = signatures.GruArguments(
         None, gates.data_ptr(), hidden.data_ptr(), both.data_ptr(), fresh.data_ptr(), None,
         sent.data_ptr(), to_inputs.data_ptr(), to_gates.data_ptr(), to_hidden.data_ptr(),
-        hidden.numel() // size, size,
+        hidden.shape[:-1].numel(), size,
     )  # fmt: skip
     built().regard_gru(ctypes.addressof(told), threads(gates.numel()))
     return to_hidden
 
 
-def rounded(rows: Tensor) -> tuple[Tensor, Tensor]:
+def quantize_int8(rows: Tensor) -> tuple[Tensor, Tensor]:
     """Rows of contiguous floats as int8, and what one of each row's levels is worth."""
     count, size = rows.shape
     levels, scales = rows.new_empty(count, size, dtype=torch.int8), rows.new_empty(count)
@@ -354,7 +361,7 @@ def rounded(rows: Tensor) -> tuple[Tensor, Tensor]:
     return levels, scales
 
 
-def unrounded(products: Tensor, scales: Tensor, each: Tensor, bias: Tensor | None) -> Tensor:
+def dequantize(products: Tensor, scales: Tensor, each: Tensor, bias: Tensor | None) -> Tensor:
     """Products of whole numbers, `(row, column)`, times a scale a row and one a column, and a bias.
 
     The products are overwritten.
@@ -368,9 +375,9 @@ def unrounded(products: Tensor, scales: Tensor, each: Tensor, bias: Tensor | Non
     return products.view(torch.float32)
 
 
-def flush(on: bool) -> bool:
-    """Have numbers too small to be normal taken as zero, or not, by all threads; how it was."""
-    return bool(built().regard_flush(int(on), torch.get_num_threads()))
+def flush(on: bool, threads: int) -> bool:
+    """Have denormals taken as zero, or not, by this thread and so many in all; how it was here."""
+    return bool(built().regard_flush(int(on), threads))
 
 
 def threads(work: int) -> int:

@@ -5,9 +5,13 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from regard.attention.axes import Context, Scores, Weights
-from regard.attention.kernels.comparison import Comparison, Gauss, Inverse
-from regard.attention.kernels.numbers import matmul, wide
+from regard.attention.core.axes import Context, Scores, Weights
+from regard.attention.core.numerics import matmul, upcast
+from regard.attention.kernels.comparison import (
+    Comparison,
+    GaussianComparison,
+    InverseDistanceComparison,
+)
 from regard.attention.kernels.request import Request
 
 BLOCK = 1 << 24
@@ -37,7 +41,10 @@ def blockwise(
 ) -> tuple[Context, Weights | None]:
     """Score, select and sum, in blocks of rows where all at once would be too much."""
     rows = request.shape[-2]
-    near = isinstance(request.comparison, Gauss | Inverse) and request.comparison.width == 1  # in C
+    near = (
+        isinstance(request.comparison, GaussianComparison | InverseDistanceComparison)
+        and request.comparison.width == 1
+    )  # in C
     most = min(NEAR, BLOCK) if near else BLOCK
     block = max(1, most // max(1, request.shape.numel() // max(1, rows)))
     if rows <= block:
@@ -49,7 +56,7 @@ def blockwise(
 
 def _whole(request: Request, scores: Callable[[Comparison], Scores]) -> tuple[Context, Weights]:
     weights = request.select(scores(request.comparison))
-    context = matmul(request.rule.thin(weights), wide(request.values))
+    context = matmul(request.rule.apply_dropout(weights), upcast(request.values))
     return context.to(request.values.dtype), weights
 
 

@@ -6,43 +6,53 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.attention.axes import Allowed, Count, Faulty, Prepared, Scores, Values, Weights
+from regard.attention.core.axes import (
+    Allowed,
+    Count,
+    NonFiniteFlags,
+    Prepared,
+    Scores,
+    Values,
+    Weights,
+)
+from regard.attention.core.records import cache_field, record, replace, static
 from regard.attention.kernels.comparison import Comparison
 from regard.attention.kernels.rule import Rule
-from regard.attention.masks import Mask, Pairs
-from regard.attention.records import changed, memo, record, static
+from regard.attention.masks import Mask, PairIndex
+
+EMPTY = "a size is 0, which is left to the reference"
 
 
 @record
 class View:
     """Who is in sight: the pairs, the mask over them, and how many queries came before."""
 
-    pairs: Pairs
+    pairs: PairIndex
     mask: Mask | None = None
     batch: tuple[int, ...] = static(default=())
     step: int = static(default=0)
-    known: dict[Any, Any] = memo(default_factory=dict, init=False)
+    cache: dict[Any, Any] = cache_field(default_factory=dict, init=False)
     """What kernels found out about reading in this view; the next step has the same."""
 
     def allowed(self) -> Allowed | None:
         """May each pair read? None if all may."""
         return None if self.mask is None else self.mask.allows(self.pairs)
 
-    def visible(self) -> Count:
+    def visible_counts(self) -> Count:
         """How many keys each query may read: the S of a formula."""
         if self.mask is None:
             return torch.tensor([[self.pairs.keys]], device=self.pairs.device)
-        return self.mask.visible(self.pairs)
+        return self.mask.visible_counts(self.pairs)
 
     def at_step(self, step: int) -> "View":
         """The same view after so many queries; what was found out about it still holds."""
         view = View(self.pairs, self.mask, self.batch, step)
-        view.known = self.known
+        view.cache = self.cache
         return view
 
     def rows(self, index: Int[Tensor, " row"]) -> "View":
         """The view of some of the queries."""
-        return changed(self, pairs=self.pairs.take_rows(index))
+        return replace(self, pairs=self.pairs.take_rows(index))
 
 
 @record
@@ -53,10 +63,10 @@ class Request:
     rule: Rule
     values: Values
     view: View
-    kept: Prepared
+    cached: Prepared
     """What kernels keep of the keys in the memory, by name."""
 
-    faulty_keys: Faulty | None = None
+    nonfinite_keys: NonFiniteFlags | None = None
 
     @property
     def wants_gradient(self) -> bool:
@@ -70,9 +80,17 @@ class Request:
         """`(*batch, query, key)`."""
         return self.comparison.shape
 
+    @property
+    def is_empty(self) -> bool:
+        """Is a size 0: of the batch, the queries, the keys or the vectors?
+
+        C is never asked then: an empty tensor has no address, which C takes for "not given".
+        """
+        return not self.values.numel() or self.comparison.is_empty
+
     def rows(self, index: Int[Tensor, " row"]) -> "Request":
         """The same read for some of the queries."""
-        return changed(
+        return replace(
             self,
             comparison=self.comparison.rows(index),
             rule=self.rule.rows(index, self.comparison.shape[-2]),
@@ -81,14 +99,14 @@ class Request:
 
     def columns(self, part: slice) -> "Request":
         """The same read of some of the keys only, which keep their places."""
-        pairs, faulty = self.view.pairs, self.faulty_keys
-        return changed(
+        pairs, faulty = self.view.pairs, self.nonfinite_keys
+        return replace(
             self,
             comparison=self.comparison.columns(part),
             values=self.values[..., part, :],
-            view=changed(self.view, pairs=pairs.at(pairs.column_index()[0, part])),
-            kept={name: tensor[..., part, :] for name, tensor in self.kept.items()},
-            faulty_keys=None if faulty is None else faulty[..., part],
+            view=replace(self.view, pairs=pairs.at(pairs.column_index()[0, part])),
+            cached={name: tensor[..., part, :] for name, tensor in self.cached.items()},
+            nonfinite_keys=None if faulty is None else faulty[..., part],
         )
 
     def select(self, scores: Scores) -> Weights:
@@ -99,7 +117,7 @@ class Request:
 
     def weights(self) -> Weights:
         """The weights of this read, by the plainest way."""
-        return self.poisoned(self.select(self.comparison.scores()))
+        return self.restore_nan(self.select(self.comparison.scores()))
 
     def log_probs(self) -> Float[Tensor, "*#batch query"]:
         """Logarithm of the chance of what was drawn; 0 where nothing was."""
@@ -110,12 +128,14 @@ class Request:
         """Entropy of what was drawn from, in nats; 0 where nothing was drawn."""
         return self.rule.entropy(self.comparison.scores(), self.view.allowed())
 
-    def poisoned(self, weights: Weights) -> Weights:
+    def restore_nan(self, weights: Weights) -> Weights:
         """The weights, NaN for each query that may read a key that was not finite."""
-        return poisoned(weights, self.faulty_keys, self.view)
+        return restore_nan(weights, self.nonfinite_keys, self.view)
 
 
-def poisoned(result: Tensor, faulty: Faulty | None, view: View, head_axes: int = 0) -> Tensor:
+def restore_nan(
+    result: Tensor, faulty: NonFiniteFlags | None, view: View, head_axes: int = 0
+) -> Tensor:
     """The result, NaN for each query that may read a faulty key or value: as in plain code.
 
     What is not finite was zeroed before the first parameter saw it, so that whoever may not read

@@ -16,8 +16,9 @@ typedef struct {
     const float *x, *each, *bias;
     int8_t *levels;
     float *scales;
-    int32_t *products; /* on the way to floats, else NULL */
+    int32_t *products;
     long from, to, size;
+    int back; /* from whole numbers to floats? Of no products the pointer does not say */
 } Job;
 
 /* The greatest becomes LEVELS. What is not finite makes the scale NaN, and so all that comes of
@@ -61,7 +62,7 @@ INLINE void unrounded(const Job *job, int32_t *products, float scale) {
 INLINE void rows(const Job *job) {
     for (long row = job->from; row < job->to; row++) {
         const long first = row * job->size;
-        if (job->products)
+        if (job->back)
             unrounded(job, job->products + first, job->scales[row]);
         else
             rounded(job->x + first, job->levels + first, job->scales + row, job->size);
@@ -79,6 +80,7 @@ void regard_rounded(const float *x, int8_t *levels, float *scales, long total, l
 /* products * each * scales + bias. */
 void regard_unrounded(int32_t *products, float *scales, const float *each, const float *bias,
                       long total, long count, int threads) {
-    by_rows((Job){.products = products, .scales = scales, .each = each, .bias = bias, .size = count},
+    by_rows((Job){.products = products, .scales = scales, .each = each, .bias = bias, .size = count,
+                  .back = 1},
             total, threads);
 }

@@ -6,11 +6,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.attention.axes import Allowed, PerQuery, Scores, Weights
+from regard.attention.core.axes import Allowed, PerQuery, Scores, Weights
+from regard.attention.core.numerics import softmax
+from regard.attention.core.records import record, replace, static
 from regard.attention.kernels.comparison import take
-from regard.attention.kernels.numbers import softmax
-from regard.attention.masks import Pairs
-from regard.attention.records import changed, record, static
+from regard.attention.masks import PairIndex
 
 
 class Rule(ABC):
@@ -21,14 +21,14 @@ class Rule(ABC):
     """What share of the weights the context goes without; 0 outside training."""
 
     @abstractmethod
-    def weights(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Weights:
+    def weights(self, scores: Scores, allowed: Allowed | None, pairs: PairIndex) -> Weights:
         """Weights before dropout; exact zeros where nothing may be read."""
 
     @abstractmethod
     def rows(self, index: Int[Tensor, " row"], rows: int) -> "Rule":
         """The rule for some of so many rows only."""
 
-    def thin(self, weights: Weights) -> Weights:
+    def apply_dropout(self, weights: Weights) -> Weights:
         """What the context is summed with: dropout lives here."""
         return torch.dropout(weights, self.dropout, True) if self.dropout else weights
 
@@ -44,38 +44,38 @@ class Rule(ABC):
 
 
 @record
-class Soft(Rule):
+class SoftmaxRule(Rule):
     """Softmax at a temperature: the one rule that fused kernels know."""
 
     temperature: float = static(default=1.0)
     dropout: float = static(default=0.0)
 
-    def weights(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Weights:
+    def weights(self, scores: Scores, allowed: Allowed | None, pairs: PairIndex) -> Weights:
         return softmax(scores if self.temperature == 1.0 else scores / self.temperature, allowed)
 
-    def rows(self, index: Int[Tensor, " row"], rows: int) -> "Soft":
+    def rows(self, index: Int[Tensor, " row"], rows: int) -> "SoftmaxRule":
         return self
 
 
 @record
-class Along(Rule):
+class FixedWindowRule(Rule):
     """Softmax in a window around the key of the query's own number, counted from `first`."""
 
     window: int = static()
     first: int = static(default=0)
     dropout: float = static(default=0.0)
 
-    def weights(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Weights:
+    def weights(self, scores: Scores, allowed: Allowed | None, pairs: PairIndex) -> Weights:
         distance = pairs.column_index() - (pairs.row_index() + self.first)
         near = distance.abs() <= self.window
         return softmax(scores, near if allowed is None else near & allowed)
 
-    def rows(self, index: Int[Tensor, " row"], rows: int) -> "Along":
+    def rows(self, index: Int[Tensor, " row"], rows: int) -> "FixedWindowRule":
         return self  # the pairs know their numbers
 
 
 @record
-class Around(Rule):
+class GaussianWindowRule(Rule):
     """Softmax in a window around each query's centre, bent by a Gaussian."""
 
     centres: PerQuery
@@ -83,11 +83,11 @@ class Around(Rule):
     sigma: float = static()
     dropout: float = static(default=0.0)
 
-    def weights(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Weights:
+    def weights(self, scores: Scores, allowed: Allowed | None, pairs: PairIndex) -> Weights:
         distance = pairs.column_index() - self.centres
         near = distance.abs() <= self.window
         weights = softmax(scores, near if allowed is None else near & allowed)
         return weights * torch.exp(distance.square() / (-2 * self.sigma**2))
 
-    def rows(self, index: Int[Tensor, " row"], rows: int) -> "Around":
-        return changed(self, centres=take(self.centres, index, rows))
+    def rows(self, index: Int[Tensor, " row"], rows: int) -> "GaussianWindowRule":
+        return replace(self, centres=take(self.centres, index, rows))

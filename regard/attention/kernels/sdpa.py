@@ -11,16 +11,16 @@ from jaxtyping import Bool
 from torch import Tensor
 from torch.nn import functional
 
-from regard.attention.axes import Allowed, Bias, Context, Weights
-from regard.attention.kernels.comparison import Dot, Gauss
-from regard.attention.kernels.fused import fused_attention
-from regard.attention.kernels.numbers import common, wide
-from regard.attention.kernels.request import Request
-from regard.attention.kernels.rule import Soft
-from regard.attention.looking import in_transform, may_look
+from regard.attention.core.axes import Allowed, Bias, Context, Weights
+from regard.attention.core.numerics import broadcast_batch, upcast
+from regard.attention.core.tracing import in_functorch, is_concrete
+from regard.attention.kernels.comparison import DotComparison, GaussianComparison
+from regard.attention.kernels.request import EMPTY, Request
+from regard.attention.kernels.rule import SoftmaxRule
+from regard.attention.kernels.sdpa_autograd import fused_attention
 from regard.attention.masks import Causal
 
-KINDS = (Dot, Gauss)
+KINDS = (DotComparison, GaussianComparison)
 
 READS, TRAINS = 1 << 10, 1 << 15
 """From so many pairs on, an item is read more quickly here than by plain matmul: without a
@@ -42,20 +42,24 @@ class Sdpa:
         comparison, reasons = request.comparison, []
         if not isinstance(comparison, KINDS):
             reasons.append(f"scores by {type(comparison).__name__} are not dot products")
-        if not isinstance(request.rule, Soft):
+        if not isinstance(request.rule, SoftmaxRule):
             reasons.append(f"selects by {type(request.rule).__name__}, not by softmax")
         elif request.rule.dropout:
             reasons.append("dropout needs the weights")
-        if request.comparison.shape.numel() == 0:
-            reasons.append("there are no pairs")
+        if request.is_empty:
+            reasons.append(EMPTY)
         if comparison.bias is not None and comparison.bias.requires_grad:
             reasons.append("the bias wants a gradient")
-        if not torch.compiler.is_compiling() and in_transform():
+        if not torch.compiler.is_compiling() and in_functorch():
             reasons.append("inside vmap or another torch.func transform")
-        if isinstance(comparison, Gauss) and not reasons and not _close(comparison, request):
+        if (
+            isinstance(comparison, GaussianComparison)
+            and not reasons
+            and not _close(comparison, request)
+        ):
             reasons.append("this Gaussian would lose digits: few dimensions, or points far apart")
         if (
-            isinstance(comparison, Dot)
+            isinstance(comparison, DotComparison)
             and not reasons
             and request.wants_gradient
             and _loud(comparison)
@@ -65,7 +69,7 @@ class Sdpa:
 
     def prefers(self, request: Request) -> bool:
         """Is this quicker than the reference? By measurement, on a CPU."""
-        if isinstance(request.comparison, Gauss):
+        if isinstance(request.comparison, GaussianComparison):
             return True
         pairs = request.view.pairs
         count = pairs.height * pairs.width
@@ -73,9 +77,13 @@ class Sdpa:
 
     def __call__(self, request: Request) -> tuple[Context, Weights | None]:
         comparison = request.comparison
-        dot = _as_dot(comparison, request) if isinstance(comparison, Gauss) else comparison
-        assert isinstance(dot, Dot)
-        assert isinstance(request.rule, Soft)
+        dot = (
+            _as_dot(comparison, request)
+            if isinstance(comparison, GaussianComparison)
+            else comparison
+        )
+        assert isinstance(dot, DotComparison)
+        assert isinstance(request.rule, SoftmaxRule)
         shape, dtype = comparison.shape, _dtype(dot)
         square = shape[-1] == shape[-2]
         causal = square and dot.bias is None and isinstance(request.view.mask, Causal)
@@ -90,7 +98,7 @@ class Sdpa:
         return context if dtype == request.values.dtype else context.to(request.values.dtype), None
 
 
-def scaled(dot: Dot, temperature: float) -> tuple[Tensor, float]:
+def scaled(dot: DotComparison, temperature: float) -> tuple[Tensor, float]:
     """Queries and the scale that is left for torch: its backward is exact for powers of 2 alone."""
     inside = dot.scale / temperature
     if dot.factor is None and math.frexp(inside)[0] == 0.5:
@@ -99,7 +107,7 @@ def scaled(dot: Dot, temperature: float) -> tuple[Tensor, float]:
     return queries if temperature == 1.0 else queries / temperature, 1.0
 
 
-def _dtype(dot: Dot) -> torch.dtype:
+def _dtype(dot: DotComparison) -> torch.dtype:
     """In which precision to ask: on a CPU never in less than float32.
 
     Half precision saves little there, costs digits, and kills the process on machines that
@@ -117,7 +125,7 @@ def _opened(request: Request) -> tuple[Allowed | None, Bool[Tensor, "*#batch #qu
     allowed = request.view.allowed()
     if allowed is None:
         return None, None
-    empty = request.view.visible() == 0
+    empty = request.view.visible_counts() == 0
     return allowed | empty, empty
 
 
@@ -127,7 +135,7 @@ def _joined(
     """Bias and mask as the one argument that torch takes for both."""
     if bias is None:
         return allowed
-    bias = wide(bias) / temperature
+    bias = upcast(bias) / temperature
     if allowed is not None:
         bias = torch.where(allowed, bias, -torch.inf)
     return bias.to(dtype)
@@ -160,7 +168,7 @@ def _read(
     )
     if bias is not None:
         bias = bias.movedim(shared, rows).reshape(*_pick(bias, own), *bias.shape[-2:])
-    batch = common(common(queries.shape[:-2], keys.shape[:-2]), values.shape[:-2])
+    batch = broadcast_batch(broadcast_batch(queries.shape[:-2], keys.shape[:-2]), values.shape[:-2])
     four = [
         _two_batch_axes(t.expand(*batch, *t.shape[-2:]), batch) for t in (queries, keys, values)
     ]
@@ -196,30 +204,30 @@ def _padded(tensor: Tensor, size: int) -> Tensor:
     return functional.pad(tensor, (0, missing)) if missing else tensor
 
 
-def _loud(dot: Dot) -> bool:
+def _loud(dot: DotComparison) -> bool:
     """May a score be so large that softmax is all but hard? By the lengths of the vectors."""
-    if not may_look(dot.keys):
+    if not is_concrete(dot.keys):
         return False
     with torch.no_grad():
-        factor = 1.0 if dot.factor is None else wide(dot.factor).abs().amax()
+        factor = 1.0 if dot.factor is None else upcast(dot.factor).abs().amax()
         most = LOUDEST / (factor * abs(dot.scale))
         # The largest number tells enough, as a rule, and is found in a quarter of the time.
         numbers = [max(map(abs, t.aminmax())) for t in (dot.queries, dot.keys)]
-        if bool(wide(numbers[0]) * wide(numbers[1]) * dot.keys.shape[-1] <= most):
+        if bool(upcast(numbers[0]) * upcast(numbers[1]) * dot.keys.shape[-1] <= most):
             return False
-        lengths = [wide(t).norm(dim=-1).amax() for t in (dot.queries, dot.keys)]
+        lengths = [upcast(t).norm(dim=-1).amax() for t in (dot.queries, dot.keys)]
         return bool(lengths[0] * lengths[1] > most)
 
 
-def _as_dot(comparison: Gauss, request: Request) -> Dot:
+def _as_dot(comparison: GaussianComparison, request: Request) -> DotComparison:
     """The Gaussian as a dot product around the mean of those keys that someone may read."""
     allowed = request.view.allowed()
     return comparison.as_dot(None if allowed is None else allowed.any(-2)[..., None])
 
 
-def _close(comparison: Gauss, request: Request) -> bool:
+def _close(comparison: GaussianComparison, request: Request) -> bool:
     """Is the dot product as exact as subtraction? Looked at where looking costs nothing."""
-    if not may_look(comparison.keys):
+    if not is_concrete(comparison.keys):
         return False
     if comparison.dtype in (torch.bfloat16, torch.float16):
         return True  # computed in float32, against plain code in half that

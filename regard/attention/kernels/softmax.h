@@ -22,8 +22,9 @@ INLINE void hide(float *weights, Span own, Span all) {
 INLINE Side scored(const float *scores, long j, Span own, float factor) {
     const Side found = factor * *(const Side *)(scores + j);
     if (j >= own.first && j + SIDE <= own.end) return found;
-    const Order at = (int)j + (Order){COUNTED};
-    return pick((at >= (int)own.first) & (at < (int)own.end), found, (Side){0} - INFINITY);
+    const Order at = {COUNTED}; /* within the side: places among all keys may not be ints */
+    const int first = (int)least(own.first - j, SIDE), end = (int)least(own.end - j, SIDE);
+    return pick((at >= first) & (at < end), found, (Side){0} - INFINITY);
 }
 
 /* A row's scores to weights that are still to be multiplied by what is returned. */

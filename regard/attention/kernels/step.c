@@ -33,7 +33,8 @@ typedef struct {
     const float *read; /* on the way back: the weights that were found, else NULL */
     float scale, *weights, *context;
     int back; /* go from the last item to the first */
-    const float *sent; /* on the way back of additive scores: the context's gradient, else NULL */
+    int additive_back; /* the way back of additive scores: sent is the context's gradient */
+    const float *sent;
     float *to_q, *to_keys, *to_v;
 } Step;
 
@@ -67,7 +68,7 @@ INLINE void dots(const Memory *m, const float *q, const float *keys, const long 
 INLINE void sums(const Memory *m, const float *values, const long *seen, long count, const float *w,
                  float *restrict to) {
     long j = 0, wide = m->wide, ahead = 4 * wide;
-    memset(to, 0, wide * sizeof(float));
+    regard_zero(to, wide);
     for (; j + 4 <= count; j += 4) {
         const float *a = values + seen[j] * wide, *b = values + seen[j + 1] * wide;
         const float *c = values + seen[j + 2] * wide, *d = values + seen[j + 3] * wide;
@@ -121,7 +122,7 @@ static Part compared(const Step *s, long item, float *e, long until) {
     float farthest = regard_exponentials(q, e, 1, m->size, m->width, 1), longest = 0.0f;
     for (long j = 0; j < until; j++)
         longest = fmaxf(longest, m->reach[own * m->count + j]);
-    memcpy(e + m->width, s->v + item / m->v_share * m->size, m->size * sizeof(float));
+    if (m->size) memcpy(e + m->width, s->v + item / m->v_share * m->size, m->size * sizeof(float));
     const int together = regard_together(farthest + longest);
     if (!together) return (Part){.keys = 0};
     return (Part){.e = e, .f = m->keys + own * m->count * m->width, .v = e + m->width, .rows = 1,
@@ -177,9 +178,9 @@ static int one_back(const Step *s, long item, long *seen, float *scores, float *
     float *to_q = s->to_q + item * m->size, *to_v = s->to_v + item * m->width;
     const float *values = m->values + item / m->values_share * m->count * m->wide;
     const Memory turned = {.size = m->wide, .width = m->wide};
-    memset(to_q, 0, m->size * sizeof(float));
-    memset(to_v, 0, m->width * sizeof(float));
-    if (!count) return 1;
+    regard_zero(to_q, m->size);
+    regard_zero(to_v, m->width);
+    if (!count || !m->width) return 1;
     dots(&turned, s->sent + item * m->wide, values, seen, count, scores);
     slopes(s->read + item * m->count, seen, scores, count, s->scale);
     for (long j = until, n = count; j-- > 0;) /* from the end, where none is overwritten */
@@ -206,11 +207,12 @@ typedef struct {
 static void work(void *given) {
     Job *job = given;
     const Memory *m = job->step->memory;
-    long *seen = malloc(regard_padded(m->count) * (sizeof(long) + sizeof(float)));
+    long *seen = malloc((regard_padded(m->count) + 1) * (sizeof(long) + sizeof(float)));
     float *scores = (float *)(seen + regard_padded(m->count)), *e = NULL;
-    if (job->step->v) e = calloc(3 * m->width, sizeof(float));
+    if (job->step->v) e = calloc(3 * m->width + 1, sizeof(float));
     job->result = seen && (e || !job->step->v) ? DONE : NO_MEMORY;
-    int (*each)(const Step *, long, long *, float *, float *) = job->step->sent ? one_back : one;
+    int (*each)(const Step *, long, long *, float *, float *) =
+        job->step->additive_back ? one_back : one;
     for (long n = 0; n < job->to - job->from && job->result == DONE; n++) {
         const long item = job->step->back ? job->to - 1 - n : job->from + n;
         job->result = each(job->step, item, seen, scores, e) ? DONE : OUT_OF_RANGE;
@@ -263,6 +265,7 @@ int regard_additive_step_back(const Memory *memory, const float *q, const float 
                               const float *weights, float scale, float *to_q, float *to_keys,
                               float *to_v, int threads) {
     Step step = {.memory = memory, .q = q, .v = v, .read = weights, .scale = scale, .sent = sent,
+                 .additive_back = 1,
                  .to_q = to_q, .to_keys = to_keys, .to_v = to_v};
     return answered(&step, threads);
 }

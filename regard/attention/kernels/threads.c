@@ -39,11 +39,11 @@ static int (*thread_number)(void);
 
 static Parallel openmp(void) {
     static Parallel found;
-    static int looked;
-    if (!looked) {
+    static int looked; /* last of all, for threads of Python's that ask at once */
+    if (!__atomic_load_n(&looked, __ATOMIC_ACQUIRE)) {
         *(void **)&thread_number = dlsym(RTLD_DEFAULT, "omp_get_thread_num");
         if (thread_number) *(void **)&found = dlsym(RTLD_DEFAULT, "GOMP_parallel");
-        looked = 1;
+        __atomic_store_n(&looked, 1, __ATOMIC_RELEASE);
     }
     return found;
 }

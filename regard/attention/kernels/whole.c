@@ -150,7 +150,7 @@ INLINE void turn(const Whole *w, const float *k, Side *to) {
 
 INLINE void widen(const Whole *w, const float *v, Side *to) {
     const long across = up(w->wide, TILE);
-    for (long j = 0; j < w->keys; j++)
+    for (long j = 0; w->wide && j < w->keys; j++)
         memcpy((float *)to + j * across, v + j * w->wide, w->wide * sizeof(float));
 }
 
@@ -210,7 +210,7 @@ static void work(void *given) {
                           up(TALL * w->size, SIDE) / SIDE, up(TALL, SIDE) / SIDE};
     long all = 0;
     for (int n = 0; n < 6; n++) all += sizes[n];
-    Side *start = aligned_alloc(sizeof(Side), all * sizeof(Side)), *at = start;
+    Side *start = regard_room(sizeof(Side), all * sizeof(Side)), *at = start;
     job->failed = !start;
     if (!start) return;
     Room room = {.k = at, .v = at += sizes[0], .scores = at += sizes[1], .sums = at += sizes[2]};

@@ -8,7 +8,7 @@ from regard.attention.masks.base import Mask
 from regard.attention.masks.blocks import Blocks
 from regard.attention.masks.dense import Dense
 from regard.attention.masks.lengths import Lengths
-from regard.attention.masks.pairs import Pairs
-from regard.attention.masks.places import Causal, Prefix, Window
+from regard.attention.masks.pair_index import PairIndex
+from regard.attention.masks.positional import Causal, Prefix, Window
 
-__all__ = ["Blocks", "Causal", "Dense", "Lengths", "Mask", "Pairs", "Prefix", "Window"]
+__all__ = ["Blocks", "Causal", "Dense", "Lengths", "Mask", "PairIndex", "Prefix", "Window"]

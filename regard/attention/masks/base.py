@@ -13,10 +13,10 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 from torch.nn import functional
 
-from regard.attention.axes import Allowed, Count
+from regard.attention.core.axes import Allowed, Count
+from regard.attention.core.records import record, replace, static, tree_map
 from regard.attention.errors import DeviceError, MaskError, shown
-from regard.attention.masks.pairs import Pairs
-from regard.attention.records import changed, mapped, record, static
+from regard.attention.masks.pair_index import PairIndex
 
 
 class Mask(ABC):
@@ -33,11 +33,11 @@ class Mask(ABC):
     __slots__ = ()
 
     @abstractmethod
-    def allows(self, pairs: Pairs) -> Allowed:
+    def allows(self, pairs: PairIndex) -> Allowed:
         """May they read: for these pairs only, be they all, some rows, some columns or windows."""
 
     @abstractmethod
-    def rewire(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> "Mask":
+    def remap_keys(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> "Mask":
         """The mask once the keys have moved: column `n` is what column `source[n]` of `keys` was.
 
         A source of −1 is a new key, to which this mask says `fresh`. Masks that speak of places
@@ -55,7 +55,7 @@ class Mask(ABC):
                     "Give numbers: mask.dense(queries.shape[-2], keys.shape[-2])."
                 )
         try:
-            allowed = self.allows(Pairs(queries, keys, torch.device(device)))
+            allowed = self.allows(PairIndex(queries, keys, torch.device(device)))
             return allowed.expand(*allowed.shape[:-2], queries, keys)
         except (IndexError, RuntimeError) as error:
             raise MaskError(
@@ -63,7 +63,7 @@ class Mask(ABC):
                 "Give the lengths for which it was made."
             ) from error
 
-    def span(self, pairs: Pairs) -> tuple[Count, Count] | None:
+    def span(self, pairs: PairIndex) -> tuple[Count, Count] | None:
         """The first key that each query may read, and the one after the last.
 
         None where these cannot be told without a look at each pair, or where some in between are
@@ -71,7 +71,7 @@ class Mask(ABC):
         """
         return None
 
-    def visible(self, pairs: Pairs) -> Count:
+    def visible_counts(self, pairs: PairIndex) -> Count:
         """How many keys each query may read."""
         span = self.span(pairs) if pairs.columns is None else None
         if span is not None:
@@ -86,7 +86,7 @@ class Mask(ABC):
 
     def map(self, change: Callable[[Tensor], Tensor]) -> "Mask":
         """The mask with `change` applied to each tensor that it holds."""
-        return mapped(self, change)
+        return tree_map(self, change)
 
     def to(self, device: torch.device | str) -> "Mask":
         """The mask with its tensors on another device."""
@@ -125,17 +125,19 @@ class And(Mask):
     left: Mask
     right: Mask
 
-    def allows(self, pairs: Pairs) -> Allowed:
+    def allows(self, pairs: PairIndex) -> Allowed:
         return self.left.allows(pairs) & self.right.allows(pairs)
 
-    def span(self, pairs: Pairs) -> tuple[Count, Count] | None:
+    def span(self, pairs: PairIndex) -> tuple[Count, Count] | None:
         left, right = self.left.span(pairs), self.right.span(pairs)
         if left is None or right is None:
             return None
         return torch.maximum(left[0], right[0]), torch.minimum(left[1], right[1])
 
-    def rewire(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
-        return And(self.left.rewire(source, keys, fresh), self.right.rewire(source, keys, fresh))
+    def remap_keys(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
+        return And(
+            self.left.remap_keys(source, keys, fresh), self.right.remap_keys(source, keys, fresh)
+        )
 
     def check(self, shape: tuple[int, ...], device: torch.device) -> None:
         self.left.check(shape, device)
@@ -149,11 +151,13 @@ class Or(Mask):
     left: Mask
     right: Mask
 
-    def allows(self, pairs: Pairs) -> Allowed:
+    def allows(self, pairs: PairIndex) -> Allowed:
         return self.left.allows(pairs) | self.right.allows(pairs)
 
-    def rewire(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
-        return Or(self.left.rewire(source, keys, fresh), self.right.rewire(source, keys, fresh))
+    def remap_keys(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
+        return Or(
+            self.left.remap_keys(source, keys, fresh), self.right.remap_keys(source, keys, fresh)
+        )
 
     def check(self, shape: tuple[int, ...], device: torch.device) -> None:
         self.left.check(shape, device)
@@ -166,19 +170,19 @@ class Not(Mask):
 
     inner: Mask
 
-    def allows(self, pairs: Pairs) -> Allowed:
+    def allows(self, pairs: PairIndex) -> Allowed:
         return ~self.inner.allows(pairs)
 
-    def rewire(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
+    def remap_keys(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
         # What is new stays readable: the inner mask says the opposite.
-        return Not(self.inner.rewire(source, keys, not fresh))
+        return Not(self.inner.remap_keys(source, keys, not fresh))
 
     def check(self, shape: tuple[int, ...], device: torch.device) -> None:
         self.inner.check(shape, device)
 
 
 @record
-class Rewired(Mask):
+class RemappedMask(Mask):
     """A mask that speaks of certain keys, after these have moved in the memory."""
 
     inner: Mask
@@ -186,22 +190,27 @@ class Rewired(Mask):
     keys: int = static()
     fresh: bool = static()
 
-    def allows(self, pairs: Pairs) -> Allowed:
+    def allows(self, pairs: PairIndex) -> Allowed:
         source = self.source.flatten()
         source = source if pairs.columns is None else source[pairs.columns]
         new = pairs.at(source).column_index() < 0
         if not self.keys:  # there was nothing to speak of: all keys are new
             return torch.full_like(new, self.fresh)
-        allowed = self.inner.allows(changed(pairs, keys=self.keys, columns=source.clamp(min=0)))
+        allowed = self.inner.allows(replace(pairs, keys=self.keys, columns=source.clamp(min=0)))
         return allowed | new if self.fresh else allowed & ~new
 
-    def rewire(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
+    def remap_keys(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
         # One step from the first keys to the last, however often they have moved.
         known = functional.pad(self.source.flatten(), (0, 1), value=-1)
-        return Rewired(self.inner, known[source][None, :], self.keys, fresh)
+        return RemappedMask(self.inner, known[source][None, :], self.keys, fresh)
 
     def check(self, shape: tuple[int, ...], device: torch.device) -> None:
         on_device(self, self.source, device)
+        if (own := self.source.shape[-1]) != shape[-1]:
+            raise MaskError(
+                f"this memory's mask knows {own} keys but there are {shape[-1]}. "
+                "Prepare the keys anew, with a mask for them."
+            )
         self.inner.check((*shape[:-1], self.keys), device)
 
 

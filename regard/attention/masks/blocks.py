@@ -7,11 +7,11 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from regard.attention.axes import Allowed
+from regard.attention.core.axes import Allowed
+from regard.attention.core.records import record
 from regard.attention.errors import MaskError
-from regard.attention.masks.base import Mask, Rewired, batch_fits, on_device, whole_numbers
-from regard.attention.masks.pairs import Pairs
-from regard.attention.records import record
+from regard.attention.masks.base import Mask, RemappedMask, batch_fits, on_device, whole_numbers
+from regard.attention.masks.pair_index import PairIndex
 
 
 @record
@@ -49,24 +49,24 @@ class Blocks(Mask):
             )
         return cls(torch.repeat_interleave(torch.arange(len(counts)), counts))
 
-    def allows(self, pairs: Pairs) -> Allowed:
+    def allows(self, pairs: PairIndex) -> Allowed:
         keys = self.key_blocks
         if self.query_blocks is None:
             _check_places(pairs.queries, pairs.keys)
-            queries = keys.mT[..., pairs.standing().flatten(), :]
+            queries = keys.mT[..., pairs.query_positions().flatten(), :]
         elif pairs.rows is None:
             queries = self.query_blocks
         else:
             queries = self.query_blocks[..., pairs.rows, :]
         return queries == pairs.of_columns(keys)
 
-    def rewire(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
+    def remap_keys(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
         if self.query_blocks is None:
             raise MaskError(
                 "this memory's Blocks take the queries' blocks from the keys' places, which a "
                 "write or an erasure moves. Give both: masks.Blocks(keys, queries)."
             )
-        return Rewired(self, source[None, :], keys, fresh)
+        return RemappedMask(self, source[None, :], keys, fresh)
 
     def check(self, shape: tuple[int, ...], device: torch.device) -> None:
         queries, keys = shape[-2:]

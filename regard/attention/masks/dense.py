@@ -4,11 +4,11 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from regard.attention.axes import Allowed
+from regard.attention.core.axes import Allowed
+from regard.attention.core.records import record
 from regard.attention.errors import MaskError, shown
-from regard.attention.masks.base import Mask, Rewired, on_device
-from regard.attention.masks.pairs import Pairs
-from regard.attention.records import record
+from regard.attention.masks.base import Mask, RemappedMask, on_device
+from regard.attention.masks.pair_index import PairIndex
 
 
 @record
@@ -40,14 +40,14 @@ class Dense(Mask):
             )
         self.allowed = allowed
 
-    def allows(self, pairs: Pairs) -> Allowed:
+    def allows(self, pairs: PairIndex) -> Allowed:
         allowed = self.allowed
         if pairs.rows is not None and allowed.shape[-2] != 1:
             allowed = allowed[..., pairs.rows, :]
         return pairs.of_columns(allowed)
 
-    def rewire(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
-        return Rewired(self, source[None, :], keys, fresh)
+    def remap_keys(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
+        return RemappedMask(self, source[None, :], keys, fresh)
 
     def check(self, shape: tuple[int, ...], device: torch.device) -> None:
         own = tuple(self.allowed.shape)

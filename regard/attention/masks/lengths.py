@@ -7,12 +7,12 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from regard.attention.axes import Allowed, Count
+from regard.attention.core.axes import Allowed, Count
+from regard.attention.core.records import record
+from regard.attention.core.tracing import is_concrete
 from regard.attention.errors import MaskError
-from regard.attention.looking import may_look
-from regard.attention.masks.base import Mask, Rewired, batch_fits, on_device, whole_numbers
-from regard.attention.masks.pairs import Pairs
-from regard.attention.records import record
+from regard.attention.masks.base import Mask, RemappedMask, batch_fits, on_device, whole_numbers
+from regard.attention.masks.pair_index import PairIndex
 
 
 @record
@@ -32,28 +32,28 @@ class Lengths(Mask):
 
     def __init__(self, lengths: Tensor | Sequence[Any]) -> None:
         lengths = whole_numbers("lengths", lengths)
-        if may_look(lengths) and lengths.numel() and int(lengths.min()) < 0:
+        if is_concrete(lengths) and lengths.numel() and int(lengths.min()) < 0:
             raise MaskError(
                 f"lengths go down to {int(lengths.min())}. "
                 "Give the number of keys that may be read, 0 or more."
             )
         self.limits = lengths[..., None, None]
 
-    def allows(self, pairs: Pairs) -> Allowed:
+    def allows(self, pairs: PairIndex) -> Allowed:
         return pairs.column_index() < self.limits
 
-    def span(self, pairs: Pairs) -> tuple[Count, Count] | None:
+    def span(self, pairs: PairIndex) -> tuple[Count, Count] | None:
         limits = self.limits.long()  # bytes cannot be compared with a thousand keys
         return torch.zeros_like(limits), limits
 
-    def rewire(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
-        return Rewired(self, source[None, :], keys, fresh)
+    def remap_keys(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
+        return RemappedMask(self, source[None, :], keys, fresh)
 
     def check(self, shape: tuple[int, ...], device: torch.device) -> None:
         on_device(self, self.limits, device)
         hint = f"Give one length for each item: shape {shape[:-2]}, 1 where they share it."
         batch_fits(self, self.limits, shape, hint)
-        if not may_look(self.limits) or not self.limits.numel():
+        if not is_concrete(self.limits) or not self.limits.numel():
             return
         if (longest := int(self.limits.max())) > shape[-1]:
             raise MaskError(

@@ -1,8 +1,8 @@
 """A small network that looks at a query and a key together."""
 
-from regard.attention.axes import Keys, Prepared, Queries, Trace
-from regard.attention.kernels import Comparison, Tanh
-from regard.attention.parameters import matrix, project, size_given, snapshot
+from regard.attention.core.axes import Keys, Prepared, Queries, StepState
+from regard.attention.kernels import AdditiveComparison, Comparison
+from regard.attention.parameters import check_size, matrix, project, snapshot
 from regard.attention.scores.base import Score
 
 
@@ -17,7 +17,7 @@ class Additive(Score):
         hidden_size: Size of the space where they meet.
     """
 
-    compares = Tanh
+    compares = AdditiveComparison
 
     def __init__(self, query_size: int, key_size: int, hidden_size: int) -> None:
         super().__init__()
@@ -27,13 +27,13 @@ class Additive(Score):
         self.v = matrix("Additive's v", 1, hidden_size)
 
     def prepare(self, keys: Keys) -> Prepared:
-        size_given("Additive", "keys", keys.shape[-1], self.key_size)
+        check_size("Additive", "keys", keys.shape[-1], self.key_size)
         return {"keys": project(keys, self.key_weight)}
 
-    def compare(self, queries: Queries, prepared: Prepared, trace: Trace) -> Comparison:
-        size_given("Additive", "queries", queries.shape[-1], self.query_size)
+    def compare(self, queries: Queries, prepared: Prepared, trace: StepState) -> Comparison:
+        check_size("Additive", "queries", queries.shape[-1], self.query_size)
         hidden = project(queries, self.query_weight)
-        return Tanh(hidden, prepared["keys"], snapshot(self.v, queries))
+        return AdditiveComparison(hidden, prepared["keys"], snapshot(self.v, queries))
 
     def extra_repr(self) -> str:
         sizes = f"query_size={self.query_size}, key_size={self.key_size}"

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 
 from torch import nn
 
-from regard.attention.axes import Keys, Prepared, Queries, Trace
+from regard.attention.core.axes import Keys, Prepared, Queries, StepState
 from regard.attention.errors import ShapeError
 from regard.attention.kernels import Comparison
 
@@ -23,7 +23,7 @@ class Score(nn.Module, ABC):
         return {"keys": keys}
 
     @abstractmethod
-    def compare(self, queries: Queries, prepared: Prepared, trace: Trace) -> Comparison:
+    def compare(self, queries: Queries, prepared: Prepared, trace: StepState) -> Comparison:
         """Queries against prepared keys, with the parameters as they are now."""
 
 

@@ -1,8 +1,8 @@
 """A learned product of queries and keys of any two sizes."""
 
-from regard.attention.axes import Keys, Prepared, Queries, Trace
-from regard.attention.kernels import Comparison, Dot
-from regard.attention.parameters import matrix, project, size_given
+from regard.attention.core.axes import Keys, Prepared, Queries, StepState
+from regard.attention.kernels import Comparison, DotComparison
+from regard.attention.parameters import check_size, matrix, project
 from regard.attention.scores.base import Score
 
 
@@ -14,7 +14,7 @@ class Bilinear(Score):
         key_size: Size of a key.
     """
 
-    compares = Dot
+    compares = DotComparison
 
     def __init__(self, query_size: int, key_size: int) -> None:
         super().__init__()
@@ -22,12 +22,12 @@ class Bilinear(Score):
         self.weight = matrix("Bilinear's weight", query_size, key_size)
 
     def prepare(self, keys: Keys) -> Prepared:
-        size_given("Bilinear", "keys", keys.shape[-1], self.key_size)
+        check_size("Bilinear", "keys", keys.shape[-1], self.key_size)
         return {"keys": project(keys, self.weight)}
 
-    def compare(self, queries: Queries, prepared: Prepared, trace: Trace) -> Comparison:
-        size_given("Bilinear", "queries", queries.shape[-1], self.query_size)
-        return Dot(queries, prepared["keys"])
+    def compare(self, queries: Queries, prepared: Prepared, trace: StepState) -> Comparison:
+        check_size("Bilinear", "queries", queries.shape[-1], self.query_size)
+        return DotComparison(queries, prepared["keys"])
 
     def extra_repr(self) -> str:
         return f"query_size={self.query_size}, key_size={self.key_size}"

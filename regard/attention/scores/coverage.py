@@ -4,18 +4,21 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
-from regard.attention.axes import Keys, Prepared, Queries, Trace, Weights
+from regard.attention.core.axes import Keys, Prepared, Queries, StepState, Weights
+from regard.attention.core.numerics import upcast
+from regard.attention.core.options import check_number, check_positive
 from regard.attention.errors import OptionError
 from regard.attention.kernels import Comparison, Request
-from regard.attention.kernels.numbers import wide
-from regard.attention.options import number, positive
-from regard.attention.parameters import matrix, project, scalar, size_given, snapshot
+from regard.attention.parameters import check_size, matrix, project, scalar, snapshot
 from regard.attention.scores.base import Score
 from regard.attention.scores.function import Function, as_score
-from regard.attention.state import LooksBack
+from regard.attention.state import Stateful
+
+LEAST_ROOM = 1e-6
+"""A sigmoid may be 0, and what was read of a key must not be divided by it."""
 
 
-class Coverage(Score, LooksBack):
+class Coverage(Score, Stateful):
     """e = inner(q, k) + w · C, C the sum of past weights on k (Tu 2016, section 3.1).
 
     With a fertility, each key has room for Φ = N · sigmoid(u·k) readings and C counts in parts
@@ -46,37 +49,37 @@ class Coverage(Score, LooksBack):
         self.inner = as_score(inner)
         self.compares = self.inner.compares
         self.looks_at_keys = self.inner.looks_at_keys or fertility is not None
-        self.weight = scalar(number("weight", weight))
-        self.fertility = None if fertility is None else positive("fertility", fertility)
+        self.weight = scalar(check_number("weight", weight))
+        self.fertility = None if fertility is None else check_positive("fertility", fertility)
         self.room = None if key_size is None else matrix("Coverage's fertility", 1, key_size)
 
     def prepare(self, keys: Keys) -> Prepared:
         prepared = _under_inner(self.inner.prepare(keys))
         if self.room is None or self.fertility is None:
             return prepared
-        size_given("Coverage", "keys", keys.shape[-1], self.room.shape[-1])
+        check_size("Coverage", "keys", keys.shape[-1], self.room.shape[-1])
         return {**prepared, "room": self.fertility * project(keys, self.room).sigmoid()}
 
-    def compare(self, queries: Queries, prepared: Prepared, trace: Trace) -> Comparison:
+    def compare(self, queries: Queries, prepared: Prepared, trace: StepState) -> Comparison:
         inner = self.inner.compare(queries, _of_inner(prepared), _of_inner(trace))
         return inner.biased(snapshot(self.weight, queries) * trace["covered"])
 
-    def remembers(self) -> str:
-        inner = self.inner.remembers() if isinstance(self.inner, LooksBack) else ""
+    def state_key(self) -> str:
+        inner = self.inner.state_key() if isinstance(self.inner, Stateful) else ""
         return f"Coverage({inner})" if inner else "Coverage"
 
-    def start(self, prepared: Prepared, shape: tuple[int, ...]) -> Trace:
-        covered = {"covered": wide(prepared["keys"]).new_zeros(*shape[:-2], 1, shape[-1])}
+    def start(self, prepared: Prepared, shape: tuple[int, ...]) -> StepState:
+        covered = {"covered": upcast(prepared["keys"]).new_zeros(*shape[:-2], 1, shape[-1])}
         if self.room is not None:
-            covered["room"] = wide(prepared["room"]).mT
-        if not isinstance(self.inner, LooksBack):
+            covered["room"] = upcast(prepared["room"]).mT
+        if not isinstance(self.inner, Stateful):
             return covered
         return {**covered, **_under_inner(self.inner.start(_of_inner(prepared), shape))}
 
-    def advance(self, trace: Trace, weights: Weights, request: Request) -> Trace:
-        part = weights if self.room is None else weights / trace["room"]
+    def advance(self, trace: StepState, weights: Weights, request: Request) -> StepState:
+        part = weights if self.room is None else weights / trace["room"].clamp(min=LEAST_ROOM)
         after = {**trace, "covered": trace["covered"] + part}
-        if not isinstance(self.inner, LooksBack):
+        if not isinstance(self.inner, Stateful):
             return after
         return {**after, **_under_inner(self.inner.advance(_of_inner(trace), weights, request))}
 

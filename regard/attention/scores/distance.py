@@ -4,9 +4,9 @@ import math
 
 import torch
 
-from regard.attention.axes import Prepared, Queries, Trace
-from regard.attention.kernels import Comparison, Gauss, Inverse
-from regard.attention.options import number, positive
+from regard.attention.core.axes import Prepared, Queries, StepState
+from regard.attention.core.options import check_number, check_positive
+from regard.attention.kernels import Comparison, GaussianComparison, InverseDistanceComparison
 from regard.attention.parameters import scalar, snapshot
 from regard.attention.scores.base import Score, same_size
 
@@ -24,16 +24,16 @@ class InverseDistance(Score):
             included, the score is 1/floor and its gradient is 0.
     """
 
-    compares = Inverse
+    compares = InverseDistanceComparison
 
     def __init__(self, floor: float = 1e-3) -> None:
         super().__init__()
         needed = f"a distance of at least {NEAREST:g}: 1/0 has no value"
-        self.floor = number("floor", floor, needed, lambda given: given >= NEAREST)
+        self.floor = check_number("floor", floor, needed, lambda given: given >= NEAREST)
 
-    def compare(self, queries: Queries, prepared: Prepared, trace: Trace) -> Comparison:
+    def compare(self, queries: Queries, prepared: Prepared, trace: StepState) -> Comparison:
         same_size(self, queries, prepared)
-        return Inverse(queries, prepared["keys"], self.floor)
+        return InverseDistanceComparison(queries, prepared["keys"], self.floor)
 
     def extra_repr(self) -> str:
         return f"floor={self.floor}"
@@ -47,14 +47,14 @@ class Gaussian(Score):
         learned: Learn σ, through its logarithm, from this value on.
     """
 
-    compares = Gauss
+    compares = GaussianComparison
 
     def __init__(self, sigma: float = 1.0, *, learned: bool = False) -> None:
         super().__init__()
-        self.sigma = positive("sigma", sigma)
+        self.sigma = check_positive("sigma", sigma)
         self.log_sigma = scalar(math.log(sigma)) if learned else None
 
-    def compare(self, queries: Queries, prepared: Prepared, trace: Trace) -> Comparison:
+    def compare(self, queries: Queries, prepared: Prepared, trace: StepState) -> Comparison:
         same_size(self, queries, prepared)
         if self.log_sigma is None:
             at_least = torch.promote_types(queries.dtype, torch.float32)
@@ -62,7 +62,7 @@ class Gaussian(Score):
             precision = torch.full(shape, self.sigma**-2, dtype=at_least, device=device)
         else:
             precision = (snapshot(self.log_sigma, queries) * -2).exp()
-        return Gauss(queries, prepared["keys"], precision)
+        return GaussianComparison(queries, prepared["keys"], precision)
 
     def extra_repr(self) -> str:
         return f"sigma={self.sigma}, learned={self.log_sigma is not None}"

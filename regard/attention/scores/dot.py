@@ -2,10 +2,10 @@
 
 import math
 
-from regard.attention.axes import Prepared, Queries, Trace
+from regard.attention.core.axes import Prepared, Queries, StepState
+from regard.attention.core.options import check_number
 from regard.attention.kernels import Comparison
-from regard.attention.kernels import Dot as Comparing
-from regard.attention.options import number
+from regard.attention.kernels import DotComparison as Comparing
 from regard.attention.parameters import scalar, snapshot
 from regard.attention.scores.base import Score, same_size
 
@@ -15,7 +15,7 @@ class Dot(Score):
 
     compares = Comparing
 
-    def compare(self, queries: Queries, prepared: Prepared, trace: Trace) -> Comparison:
+    def compare(self, queries: Queries, prepared: Prepared, trace: StepState) -> Comparison:
         same_size(self, queries, prepared)
         return Comparing(queries, prepared["keys"])
 
@@ -32,10 +32,10 @@ class ScaledDot(Score):
 
     def __init__(self, scale: float | None = None, *, learned: bool = False) -> None:
         super().__init__()
-        self.scale = None if scale is None else number("scale", scale)
+        self.scale = None if scale is None else check_number("scale", scale)
         self.factor = scalar(1.0) if learned else None
 
-    def compare(self, queries: Queries, prepared: Prepared, trace: Trace) -> Comparison:
+    def compare(self, queries: Queries, prepared: Prepared, trace: StepState) -> Comparison:
         same_size(self, queries, prepared)
         scale = 1 / math.sqrt(max(1, queries.shape[-1])) if self.scale is None else self.scale
         factor = None if self.factor is None else snapshot(self.factor, queries)

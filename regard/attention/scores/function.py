@@ -6,10 +6,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from regard.attention.axes import Prepared, Queries, Trace
+from regard.attention.core.axes import Prepared, Queries, StepState
+from regard.attention.core.numerics import broadcast_batch
 from regard.attention.errors import DeviceError, DtypeError, OptionError, ShapeError, shown
-from regard.attention.kernels import Comparison, Given
-from regard.attention.kernels.numbers import common
+from regard.attention.kernels import Comparison, PrecomputedScores
 from regard.attention.scores.base import Score
 
 Function = Callable[[Tensor, Tensor], Tensor]
@@ -23,20 +23,20 @@ class FromFunction(Score):
     looks back, once a step, with that step's query.
     """
 
-    compares = Given
+    compares = PrecomputedScores
 
     def __init__(self, function: Function) -> None:
         super().__init__()
         self.function = function  # a module becomes a child, and its parameters are found
 
-    def compare(self, queries: Queries, prepared: Prepared, trace: Trace) -> Comparison:
+    def compare(self, queries: Queries, prepared: Prepared, trace: StepState) -> Comparison:
         keys = prepared["keys"]
         try:
             scores = self.function(queries, keys)
         except TypeError as error:
             _takes_two(self.function, error)
             raise
-        batch = common(queries.shape[:-2], keys.shape[:-2])
+        batch = broadcast_batch(queries.shape[:-2], keys.shape[:-2])
         needed = (*batch, queries.shape[-2], keys.shape[-2])
         _check_scores(scores, queries)
         if tuple(scores.shape) != needed:
@@ -44,7 +44,7 @@ class FromFunction(Score):
                 f"the score made {tuple(scores.shape)} of queries {tuple(queries.shape)} and keys "
                 f"{tuple(keys.shape)}. It must return one number for each pair: {needed}."
             )
-        return Given(scores)
+        return PrecomputedScores(scores)
 
     def extra_repr(self) -> str:
         named = getattr(self.function, "__name__", "a callable")

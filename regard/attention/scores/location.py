@@ -1,9 +1,9 @@
 """Where to look, said by the query alone."""
 
-from regard.attention.axes import Prepared, Queries, Trace
+from regard.attention.core.axes import Prepared, Queries, StepState
 from regard.attention.errors import ShapeError
-from regard.attention.kernels import Comparison, Dot
-from regard.attention.parameters import matrix, size_given, snapshot
+from regard.attention.kernels import Comparison, DotComparison
+from regard.attention.parameters import check_size, matrix, snapshot
 from regard.attention.scores.base import Score
 
 
@@ -15,7 +15,7 @@ class Location(Score):
         max_keys: How many places it knows.
     """
 
-    compares = Dot
+    compares = DotComparison
     looks_at_keys = False
 
     def __init__(self, query_size: int, max_keys: int) -> None:
@@ -23,8 +23,8 @@ class Location(Score):
         self.query_size, self.max_keys = query_size, max_keys
         self.table = matrix("Location's table", max_keys, query_size)
 
-    def compare(self, queries: Queries, prepared: Prepared, trace: Trace) -> Comparison:
-        size_given("Location", "queries", queries.shape[-1], self.query_size)
+    def compare(self, queries: Queries, prepared: Prepared, trace: StepState) -> Comparison:
+        check_size("Location", "queries", queries.shape[-1], self.query_size)
         keys = prepared["keys"]
         places = keys.shape[-2]
         if places > self.max_keys:
@@ -35,7 +35,7 @@ class Location(Score):
         table = snapshot(self.table, queries)[..., :places, :].to(queries.dtype)
         if queries.shape[:-2] != keys.shape[:-2]:  # the keys' batch still counts, if nothing else
             table = table.expand(*keys.shape[:-2], places, self.query_size)
-        return Dot(queries, table)
+        return DotComparison(queries, table)
 
     def extra_repr(self) -> str:
         return f"query_size={self.query_size}, max_keys={self.max_keys}"

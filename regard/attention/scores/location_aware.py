@@ -4,17 +4,17 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from regard.attention.axes import Keys, Prepared, Queries, Trace, Weights
+from regard.attention.core.axes import Keys, Prepared, Queries, StepState, Weights
+from regard.attention.core.numerics import upcast
+from regard.attention.core.options import check_int
 from regard.attention.errors import OptionError
-from regard.attention.kernels import Comparison, Request, Tanh
-from regard.attention.kernels.numbers import wide
-from regard.attention.options import whole
-from regard.attention.parameters import matrix, project, size_given, snapshot
+from regard.attention.kernels import AdditiveComparison, Comparison, Request
+from regard.attention.parameters import check_size, matrix, project, snapshot
 from regard.attention.scores.base import Score
-from regard.attention.state import LooksBack
+from regard.attention.state import Stateful
 
 
-class LocationAware(Score, LooksBack):
+class LocationAware(Score, Stateful):
     """e = vᵀ tanh(W q + V k + U f + b), f = F ∗ α of the last step (Chorowski 2015, eq. 8 and 9).
 
     Before the first step α is 0.
@@ -38,7 +38,7 @@ class LocationAware(Score, LooksBack):
         kernel_size: int = 31,
     ) -> None:
         super().__init__()
-        if whole("kernel_size", kernel_size, 1) % 2 == 0:
+        if check_int("kernel_size", kernel_size, 1) % 2 == 0:
             raise OptionError(
                 f"kernel_size is {kernel_size}; it has no middle. Give an odd number."
             )
@@ -51,19 +51,19 @@ class LocationAware(Score, LooksBack):
         self.offset = torch.nn.Parameter(torch.zeros(1, hidden_size))
 
     def prepare(self, keys: Keys) -> Prepared:
-        size_given("LocationAware", "keys", keys.shape[-1], self.key_size)
+        check_size("LocationAware", "keys", keys.shape[-1], self.key_size)
         return {"keys": project(keys, self.key_weight) + self.offset}
 
-    def compare(self, queries: Queries, prepared: Prepared, trace: Trace) -> Comparison:
-        size_given("LocationAware", "queries", queries.shape[-1], self.query_size)
+    def compare(self, queries: Queries, prepared: Prepared, trace: StepState) -> Comparison:
+        check_size("LocationAware", "queries", queries.shape[-1], self.query_size)
         hidden = project(queries, self.query_weight)
         keys = prepared["keys"] + self._features(trace["last"].to(hidden.dtype))
-        return Tanh(hidden, keys, snapshot(self.v, queries))
+        return AdditiveComparison(hidden, keys, snapshot(self.v, queries))
 
-    def start(self, prepared: Prepared, shape: tuple[int, ...]) -> Trace:
-        return {"last": wide(prepared["keys"]).new_zeros(*shape[:-2], 1, shape[-1])}
+    def start(self, prepared: Prepared, shape: tuple[int, ...]) -> StepState:
+        return {"last": upcast(prepared["keys"]).new_zeros(*shape[:-2], 1, shape[-1])}
 
-    def advance(self, trace: Trace, weights: Weights, request: Request) -> Trace:
+    def advance(self, trace: StepState, weights: Weights, request: Request) -> StepState:
         return {"last": weights}
 
     def _features(self, last: Tensor) -> Tensor:

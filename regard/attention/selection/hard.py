@@ -6,14 +6,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.attention.axes import Allowed, PerQuery, Queries, Scores, Trace, Weights
+from regard.attention.core.axes import Allowed, PerQuery, Queries, Scores, StepState, Weights
+from regard.attention.core.numerics import log_softmax, softmax
+from regard.attention.core.options import check_positive
+from regard.attention.core.records import record, replace, static
 from regard.attention.errors import OptionError
 from regard.attention.kernels import Rule, View
 from regard.attention.kernels.comparison import take
-from regard.attention.kernels.numbers import log_softmax, softmax
-from regard.attention.masks import Pairs
-from regard.attention.options import positive
-from regard.attention.records import changed, record, static
+from regard.attention.masks import PairIndex
 from regard.attention.selection.base import Selection
 
 Gradient = Literal["reinforce", "gumbel"]
@@ -37,26 +37,26 @@ class Hard(Selection):
         if gradient not in get_args(Gradient):
             raise OptionError(f'gradient is {gradient!r}. Choose "reinforce" or "gumbel".')
         self.gradient = gradient
-        self.temperature = positive("temperature", temperature)
+        self.temperature = check_positive("temperature", temperature)
 
-    def bind(self, queries: Queries, view: View, trace: Trace) -> Rule:
+    def bind(self, queries: Queries, view: View, trace: StepState) -> Rule:
         if not self.training:
-            return Draw(None, None, self.temperature)
+            return HardRule(None, None, self.temperature)
         wide = torch.promote_types(queries.dtype, torch.float32)
         shape = (*view.batch, view.pairs.height)
         if self.gradient == "reinforce":
-            return Draw(torch.rand(*shape, 1, dtype=wide, device=queries.device), None, 1.0)
+            return HardRule(torch.rand(*shape, 1, dtype=wide, device=queries.device), None, 1.0)
         uniform = torch.rand(*shape, view.pairs.keys, dtype=wide, device=queries.device)
         tiny = torch.finfo(wide).tiny
         noise = -(-uniform.clamp(min=tiny).log()).clamp(min=tiny).log()
-        return Draw(None, noise, self.temperature)
+        return HardRule(None, noise, self.temperature)
 
     def extra_repr(self) -> str:
         return f"gradient={self.gradient!r}, temperature={self.temperature}"
 
 
 @record
-class Draw(Rule):
+class HardRule(Rule):
     """One key for each query: the chance was drawn when the read was bound, so it can be redone."""
 
     chance: PerQuery | None
@@ -64,11 +64,11 @@ class Draw(Rule):
     temperature: float = static()
     dropout: float = static(default=0.0)
 
-    def weights(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Weights:
+    def weights(self, scores: Scores, allowed: Allowed | None, pairs: PairIndex) -> Weights:
         if self.noise is not None:
             return _straight_through(scores + self.noise, self.temperature, allowed)
         if self.chance is None:
-            return _one_hot(_best(scores, allowed), scores, allowed)
+            return _one_hot(_argmax(scores, allowed), scores, allowed)
         # In float64, so that a chance just below 1 does not round up past the last key.
         summed = softmax(scores, allowed).detach().double().cumsum(-1)
         passed = summed <= self.chance * summed[..., -1:]
@@ -77,7 +77,7 @@ class Draw(Rule):
 
     def rows(self, index: Int[Tensor, " row"], rows: int) -> Rule:
         chance, noise = take(self.chance, index, rows), take(self.noise, index, rows)
-        return changed(self, chance=chance, noise=noise)
+        return replace(self, chance=chance, noise=noise)
 
     def log_probs(
         self, scores: Scores, allowed: Allowed | None, weights: Weights
@@ -93,7 +93,7 @@ def _one_hot(index: Tensor, scores: Tensor, allowed: Tensor | None) -> Tensor:
     return chosen if allowed is None else chosen.masked_fill(~allowed, 0.0)
 
 
-def _best(scores: Tensor, allowed: Tensor | None) -> Tensor:
+def _argmax(scores: Tensor, allowed: Tensor | None) -> Tensor:
     # Of the scores, not of their softmax, in which close ones are rounded to the same.
     if allowed is not None:
         scores = scores.masked_fill(~allowed, -torch.inf)
@@ -102,5 +102,5 @@ def _best(scores: Tensor, allowed: Tensor | None) -> Tensor:
 
 def _straight_through(scores: Tensor, temperature: float, allowed: Tensor | None) -> Tensor:
     soft = softmax(scores / temperature, allowed)
-    hard = _one_hot(_best(scores, allowed), scores, allowed)
+    hard = _one_hot(_argmax(scores, allowed), scores, allowed)
     return hard.detach() + (soft - soft.detach())  # the bracket is 0, but has softmax's gradient

@@ -2,11 +2,11 @@
 
 import torch
 
-from regard.attention.axes import Queries, Trace
-from regard.attention.kernels import Along, Around, Rule, View
-from regard.attention.kernels.numbers import wide
-from regard.attention.options import positive, whole
-from regard.attention.parameters import matrix, project, size_given
+from regard.attention.core.axes import Queries, StepState
+from regard.attention.core.numerics import upcast
+from regard.attention.core.options import check_int, check_positive
+from regard.attention.kernels import FixedWindowRule, GaussianWindowRule, Rule, View
+from regard.attention.parameters import check_size, matrix, project
 from regard.attention.selection.base import Selection, dropout_rate
 
 
@@ -23,11 +23,11 @@ class LocalMonotonic(Selection):
 
     def __init__(self, window: int, dropout: float = 0.0) -> None:
         super().__init__()
-        self.window = whole("window", window)
+        self.window = check_int("window", window)
         self.dropout = dropout_rate(dropout)
 
-    def bind(self, queries: Queries, view: View, trace: Trace) -> Rule:
-        return Along(self.window, view.step, self.dropout if self.training else 0.0)
+    def bind(self, queries: Queries, view: View, trace: StepState) -> Rule:
+        return FixedWindowRule(self.window, view.step, self.dropout if self.training else 0.0)
 
     def extra_repr(self) -> str:
         return f"window={self.window}, dropout={self.dropout}"
@@ -56,21 +56,23 @@ class LocalPredictive(Selection):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        self.query_size, self.window = query_size, whole("window", window)
-        self.sigma = max(window, 1) / 2 if sigma is None else positive("sigma", sigma)
+        self.query_size, self.window = query_size, check_int("window", window)
+        self.sigma = max(window, 1) / 2 if sigma is None else check_positive("sigma", sigma)
         self.dropout = dropout_rate(dropout)
         hidden_size = query_size if hidden_size is None else hidden_size
         self.weight = matrix("LocalPredictive's weight", hidden_size, query_size)
         self.v = matrix("LocalPredictive's v", 1, hidden_size)
 
-    def bind(self, queries: Queries, view: View, trace: Trace) -> Rule:
-        size_given("LocalPredictive", "queries", queries.shape[-1], self.query_size)
+    def bind(self, queries: Queries, view: View, trace: StepState) -> Rule:
+        check_size("LocalPredictive", "queries", queries.shape[-1], self.query_size)
         # A place among a thousand keys does not fit into bfloat16.
         with torch.autocast(queries.device.type, enabled=False):
-            hidden = torch.tanh(project(wide(queries), wide(self.weight)))
-            share = torch.sigmoid(project(hidden, wide(self.v)))
-        centres = view.visible() * share
-        return Around(centres, self.window, self.sigma, self.dropout if self.training else 0.0)
+            hidden = torch.tanh(project(upcast(queries), upcast(self.weight)))
+            share = torch.sigmoid(project(hidden, upcast(self.v)))
+        centres = view.visible_counts() * share
+        return GaussianWindowRule(
+            centres, self.window, self.sigma, self.dropout if self.training else 0.0
+        )
 
     def extra_repr(self) -> str:
         return f"query_size={self.query_size}, window={self.window}, sigma={self.sigma}"

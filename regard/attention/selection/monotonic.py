@@ -4,19 +4,28 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.attention.axes import Allowed, PerKey, Prepared, Queries, Scalar, Scores, Trace, Weights
+from regard.attention.core.axes import (
+    Allowed,
+    PerKey,
+    Prepared,
+    Queries,
+    Scalar,
+    Scores,
+    StepState,
+    Weights,
+)
+from regard.attention.core.numerics import upcast
+from regard.attention.core.options import check_number
+from regard.attention.core.records import record, replace, static
 from regard.attention.kernels import Request, Rule, View
 from regard.attention.kernels.comparison import take
-from regard.attention.kernels.numbers import wide
-from regard.attention.masks import Pairs
-from regard.attention.options import number
+from regard.attention.masks import PairIndex
 from regard.attention.parameters import scalar, snapshot
-from regard.attention.records import changed, record, static
 from regard.attention.selection.base import Selection
-from regard.attention.state import LooksBack
+from regard.attention.state import Stateful
 
 
-class Monotonic(Selection, LooksBack):
+class Monotonic(Selection, Stateful):
     """Each step goes on from where the last one stopped (Raffel 2017, section 2).
 
     At every key it stops with chance sigmoid(e + offset). In training the weights are the
@@ -32,31 +41,33 @@ class Monotonic(Selection, LooksBack):
 
     def __init__(self, offset: float = 0.0, noise: float = 1.0) -> None:
         super().__init__()
-        self.offset = scalar(number("offset", offset))
-        self.noise = number("noise", noise, "a standard deviation of at least 0", lambda n: n >= 0)
+        self.offset = scalar(check_number("offset", offset))
+        self.noise = check_number(
+            "noise", noise, "a standard deviation of at least 0", lambda n: n >= 0
+        )
 
-    def bind(self, queries: Queries, view: View, trace: Trace) -> Rule:
-        offset, noise = wide(snapshot(self.offset, queries)), None
+    def bind(self, queries: Queries, view: View, trace: StepState) -> Rule:
+        offset, noise = upcast(snapshot(self.offset, queries)), None
         if self.training and self.noise:
             shape = (*view.batch, view.pairs.height, view.pairs.keys)
             noise = self.noise * torch.randn(*shape, dtype=offset.dtype, device=queries.device)
-        return Onward(trace["last"], offset, noise, expected=self.training)
+        return MonotonicRule(trace["last"], offset, noise, expected=self.training)
 
-    def start(self, prepared: Prepared, shape: tuple[int, ...]) -> Trace:
-        last = wide(prepared["keys"]).new_zeros(*shape[:-2], 1, shape[-1])
+    def start(self, prepared: Prepared, shape: tuple[int, ...]) -> StepState:
+        last = upcast(prepared["keys"]).new_zeros(*shape[:-2], 1, shape[-1])
         last[..., :1] = 1.0  # at the first key
         return {"last": last}
 
-    def advance(self, trace: Trace, weights: Weights, request: Request) -> Trace:
+    def advance(self, trace: StepState, weights: Weights, request: Request) -> StepState:
         # A query that may read nothing has not moved; it must not lose its place.
-        return {"last": torch.where(request.view.visible() > 0, weights, trace["last"])}
+        return {"last": torch.where(request.view.visible_counts() > 0, weights, trace["last"])}
 
     def extra_repr(self) -> str:
         return f"noise={self.noise}"
 
 
 @record
-class Onward(Rule):
+class MonotonicRule(Rule):
     """Move on from the last step's weights, stopping at each key with its chance."""
 
     last: PerKey
@@ -65,7 +76,7 @@ class Onward(Rule):
     expected: bool = static()
     dropout: float = static(default=0.0)
 
-    def weights(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Weights:
+    def weights(self, scores: Scores, allowed: Allowed | None, pairs: PairIndex) -> Weights:
         scores = scores + self.offset
         scores = scores if self.noise is None else scores + self.noise
         stop = scores.sigmoid() if self.expected else (scores > 0).to(scores.dtype)
@@ -75,7 +86,7 @@ class Onward(Rule):
         return stop * _arrivals(go_on, self.last)
 
     def rows(self, index: Int[Tensor, " row"], rows: int) -> Rule:
-        return changed(self, noise=take(self.noise, index, rows))
+        return replace(self, noise=take(self.noise, index, rows))
 
 
 def _arrivals(go_on: Tensor, last: Tensor) -> Tensor:

@@ -4,12 +4,12 @@ from typing import Protocol, runtime_checkable
 
 from torch import Tensor
 
+from regard.attention.core.options import check_number
 from regard.attention.errors import DeviceError, DtypeError, ShapeError, shown
-from regard.attention.options import number
 
 
 @runtime_checkable
-class Drawn(Protocol):
+class HasDraws(Protocol):
     """What was drawn, and from what: a `Reading` by `Hard`."""
 
     @property
@@ -26,7 +26,7 @@ class Drawn(Protocol):
 
 
 def reinforce(
-    reading: Drawn,
+    reading: HasDraws,
     reward: Tensor,
     baseline: Tensor | None = None,
     *,
@@ -48,8 +48,8 @@ def reinforce(
         decay: How much of the old baseline stays.
         entropy: How much the entropy of the choice is worth, so that it stays open.
     """
-    number("decay", decay, "a share from 0 to 1", lambda given: 0 <= given <= 1)
-    number("entropy", entropy)
+    check_number("decay", decay, "a share from 0 to 1", lambda given: 0 <= given <= 1)
+    check_number("entropy", entropy)
     if (log_probs := getattr(reading, "log_probs", None)) is None:
         raise DtypeError(
             f"{shown(reading)} is not a reading. "

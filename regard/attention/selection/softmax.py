@@ -1,8 +1,8 @@
 """Softmax: everything is read a little, the best most."""
 
-from regard.attention.axes import Queries, Trace
-from regard.attention.kernels import Rule, Soft, View
-from regard.attention.options import positive
+from regard.attention.core.axes import Queries, StepState
+from regard.attention.core.options import check_positive
+from regard.attention.kernels import Rule, SoftmaxRule, View
 from regard.attention.selection.base import Selection, dropout_rate
 
 
@@ -16,11 +16,11 @@ class Softmax(Selection):
 
     def __init__(self, temperature: float = 1.0, dropout: float = 0.0) -> None:
         super().__init__()
-        self.temperature = positive("temperature", temperature)
+        self.temperature = check_positive("temperature", temperature)
         self.dropout = dropout_rate(dropout)
 
-    def bind(self, queries: Queries, view: View, trace: Trace) -> Rule:
-        return Soft(self.temperature, self.dropout if self.training else 0.0)
+    def bind(self, queries: Queries, view: View, trace: StepState) -> Rule:
+        return SoftmaxRule(self.temperature, self.dropout if self.training else 0.0)
 
     def extra_repr(self) -> str:
         return f"temperature={self.temperature}, dropout={self.dropout}"

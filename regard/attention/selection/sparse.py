@@ -6,15 +6,15 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from regard.attention.axes import Allowed, Queries, Scalar, Scores, Trace, Weights
+from regard.attention.core.axes import Allowed, Queries, Scalar, Scores, StepState, Weights
+from regard.attention.core.numerics import softmax, upcast
+from regard.attention.core.options import check_number
+from regard.attention.core.records import record, static
 from regard.attention.kernels import Rule, View
-from regard.attention.kernels.numbers import softmax, wide
-from regard.attention.masks import Pairs
-from regard.attention.options import number
+from regard.attention.masks import PairIndex
 from regard.attention.parameters import scalar, snapshot
-from regard.attention.records import record, static
 from regard.attention.selection.base import Selection, dropout_rate
-from regard.attention.selection.simplex import entmax
+from regard.attention.selection.entmax import entmax
 
 FLATTEST = 1.01
 """The least that a learned α can be: at 1 the exponent 1 / (α − 1) would leave float32."""
@@ -31,8 +31,8 @@ class Sparsemax(Selection):
         super().__init__()
         self.dropout = dropout_rate(dropout)
 
-    def bind(self, queries: Queries, view: View, trace: Trace) -> Rule:
-        return Sparse(None, 2.0, self.dropout if self.training else 0.0)
+    def bind(self, queries: Queries, view: View, trace: StepState) -> Rule:
+        return EntmaxRule(None, 2.0, self.dropout if self.training else 0.0)
 
     def extra_repr(self) -> str:
         return f"dropout={self.dropout}"
@@ -50,30 +50,32 @@ class Entmax(Selection):
     def __init__(self, alpha: float = 1.5, *, learned: bool = False, dropout: float = 0.0) -> None:
         super().__init__()
         if learned:
-            number("alpha", alpha, "a number between 1 and 2, to be learned", lambda a: 1 < a < 2)
-        self.alpha = number("alpha", alpha, "a finite number of at least 1", lambda a: a >= 1)
+            check_number(
+                "alpha", alpha, "a number between 1 and 2, to be learned", lambda a: 1 < a < 2
+            )
+        self.alpha = check_number("alpha", alpha, "a finite number of at least 1", lambda a: a >= 1)
         self.raw_alpha = scalar(math.log((alpha - FLATTEST) / (2 - alpha))) if learned else None
         self.dropout = dropout_rate(dropout)
 
-    def bind(self, queries: Queries, view: View, trace: Trace) -> Rule:
+    def bind(self, queries: Queries, view: View, trace: StepState) -> Rule:
         alpha = None
         if self.raw_alpha is not None:
-            alpha = FLATTEST + (2 - FLATTEST) * wide(snapshot(self.raw_alpha, queries)).sigmoid()
-        return Sparse(alpha, float(self.alpha), self.dropout if self.training else 0.0)
+            alpha = FLATTEST + (2 - FLATTEST) * upcast(snapshot(self.raw_alpha, queries)).sigmoid()
+        return EntmaxRule(alpha, float(self.alpha), self.dropout if self.training else 0.0)
 
     def extra_repr(self) -> str:
         return f"alpha={self.alpha}, learned={self.raw_alpha is not None}, dropout={self.dropout}"
 
 
 @record
-class Sparse(Rule):
+class EntmaxRule(Rule):
     """α-entmax of the scores, with α a number or learned."""
 
     learned: Scalar | None
     alpha: float = static()
     dropout: float = static(default=0.0)
 
-    def weights(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Weights:
+    def weights(self, scores: Scores, allowed: Allowed | None, pairs: PairIndex) -> Weights:
         if self.learned is None and self.alpha == 1.0:
             return softmax(scores, allowed)
         if allowed is not None:

@@ -4,12 +4,12 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from regard.attention.axes import Allowed, Queries, Scores, Trace, Weights
+from regard.attention.core.axes import Allowed, Queries, Scores, StepState, Weights
+from regard.attention.core.numerics import softmax
+from regard.attention.core.options import check_int
+from regard.attention.core.records import record, static
 from regard.attention.kernels import Rule, View
-from regard.attention.kernels.numbers import softmax
-from regard.attention.masks import Pairs
-from regard.attention.options import whole
-from regard.attention.records import record, static
+from regard.attention.masks import PairIndex
 from regard.attention.selection.base import Selection, dropout_rate
 
 
@@ -23,24 +23,24 @@ class TopK(Selection):
 
     def __init__(self, k: int, dropout: float = 0.0) -> None:
         super().__init__()
-        self.k = whole("k", k, 1)
+        self.k = check_int("k", k, 1)
         self.dropout = dropout_rate(dropout)
 
-    def bind(self, queries: Queries, view: View, trace: Trace) -> Rule:
-        return Best(self.k, self.dropout if self.training else 0.0)
+    def bind(self, queries: Queries, view: View, trace: StepState) -> Rule:
+        return TopKRule(self.k, self.dropout if self.training else 0.0)
 
     def extra_repr(self) -> str:
         return f"k={self.k}, dropout={self.dropout}"
 
 
 @record
-class Best(Rule):
+class TopKRule(Rule):
     """Softmax over the k best."""
 
     k: int = static()
     dropout: float = static(default=0.0)
 
-    def weights(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Weights:
+    def weights(self, scores: Scores, allowed: Allowed | None, pairs: PairIndex) -> Weights:
         visible = scores
         if allowed is not None:
             visible = scores.masked_fill(~allowed, torch.finfo(scores.dtype).min)

@@ -1,48 +1,61 @@
 """From files to batches: lines, pairs, tokens, and which items make a batch."""
 
-from regard.seq2seq.data.bare import Bare
-from regard.seq2seq.data.batches import plan
+from regard.seq2seq.data.alignment_words import AlignmentWords
+from regard.seq2seq.data.batches import plan_batches
 from regard.seq2seq.data.characters import Characters
 from regard.seq2seq.data.cleaning import Clean, OnBadInput, clean
-from regard.seq2seq.data.comparing import lacking, overlap
+from regard.seq2seq.data.fault_text import format_fault
 from regard.seq2seq.data.formats import Pair
 from regard.seq2seq.data.lines import Lines, read_lines
-from regard.seq2seq.data.pair_codec import Link, Links, PairCodec
-from regard.seq2seq.data.pairs import PairCorpus, SoundPairs, open_pairs, open_sources
+from regard.seq2seq.data.max_length import (
+    TOO_LONG,
+    BoundedPairs,
+    LengthWarning,
+    MaxLength,
+    Note,
+)
+from regard.seq2seq.data.overlap import overlap, unknown_characters
+from regard.seq2seq.data.pair_codec import GoldLinks, Link, PairCodec
+from regard.seq2seq.data.pairs import PairCorpus, ValidatedPairs, open_pairs, open_sources
 from regard.seq2seq.data.split import Split, split
 from regard.seq2seq.data.subwords import Subwords
-from regard.seq2seq.data.telling import told
-from regard.seq2seq.data.text import Encoding, Normal, Text
-from regard.seq2seq.data.vocabularies import build_texts, load_text
+from regard.seq2seq.data.tokenizer import Encoding, Normal, Tokenizer
+from regard.seq2seq.data.tokenizers import build_tokenizers, load_tokenizer, parse_tokenizer
 from regard.seq2seq.data.words import Words
 
 __all__ = [
-    "Bare",
+    "TOO_LONG",
+    "AlignmentWords",
+    "BoundedPairs",
     "Characters",
     "Clean",
     "Encoding",
+    "GoldLinks",
+    "LengthWarning",
     "Lines",
     "Link",
-    "Links",
+    "MaxLength",
     "Normal",
+    "Note",
     "OnBadInput",
     "Pair",
     "PairCodec",
     "PairCorpus",
-    "SoundPairs",
     "Split",
     "Subwords",
-    "Text",
+    "Tokenizer",
+    "ValidatedPairs",
     "Words",
-    "build_texts",
+    "build_tokenizers",
     "clean",
-    "lacking",
-    "load_text",
+    "format_fault",
+    "load_tokenizer",
     "open_pairs",
     "open_sources",
     "overlap",
-    "plan",
+    "parse_tokenizer",
+    "plan_batches",
     "read_lines",
     "split",
-    "told",
+    "unknown_characters",
 ]

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from regard.attention.core.options import check_int
 from regard.attention.errors import OptionError
-from regard.attention.options import whole
 
 
-def plan(
+def plan_batches(
     lengths: Sequence[int] | Sequence[tuple[int, int]] | np.ndarray,
     *,
     seed: int,
@@ -25,13 +25,13 @@ def plan(
     counts, and among equals those go together whose other is about the same: less padding, and
     less mixing.
 
-    >>> plan([3, 1, 9, 1, 3], seed=1, epoch=0, tokens=6)
+    >>> plan_batches([3, 1, 9, 1, 3], seed=1, epoch=0, tokens=6)
     [[1, 3], [2], [4, 0]]
     """
     if tokens is None and sentences is None:
         raise OptionError("neither tokens nor sentences were given. Say how full a batch may be.")
-    most = whole("tokens", tokens, 1) if tokens is not None else None
-    rows = whole("sentences", sentences, 1) if sentences is not None else len(lengths)
+    most = check_int("tokens", tokens, 1) if tokens is not None else None
+    rows = check_int("sentences", sentences, 1) if sentences is not None else len(lengths)
     if not len(lengths):
         return []
     sides = np.asarray(lengths, np.int64).reshape(len(lengths), -1)

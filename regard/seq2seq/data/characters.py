@@ -4,13 +4,12 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, final
 
-from regard.seq2seq.data.normal import composed
-from regard.seq2seq.data.text import SPECIAL, Encoding, Normal, Text
-from regard.seq2seq.examples import UNKNOWN
+from regard.seq2seq.batch import UNK
+from regard.seq2seq.data.tokenizer import SPECIAL, Encoding, Normal, Tokenizer
 
 
 @final
-class Characters(Text):
+class Characters(Tokenizer):
     """Each character (Unicode code point) is a token."""
 
     kind = "characters"
@@ -22,19 +21,19 @@ class Characters(Text):
         """The most frequent characters, so many that the vocabulary has at most `size` tokens."""
         counts: Counter[str] = Counter()
         for line in lines:
-            counts.update(composed(line)[0] if normal else line)
+            counts.update(cls.prepare(line, normal))
         return cls(most_frequent(counts, size), normal)
 
     @classmethod
-    def revived(cls, described: dict[str, Any]) -> "Characters":
+    def from_dict(cls, described: dict[str, Any]) -> "Characters":
         """What `described` told."""
         return cls(described["pieces"], described["normal"])
 
-    def cut(self, text: str) -> Encoding:
-        ids = [self._numbers.get(character, UNKNOWN) for character in text]
+    def tokenize(self, text: str) -> Encoding:
+        ids = [self._numbers.get(character, UNK) for character in text]
         return Encoding(ids, [(n, n + 1) for n in range(len(text))], list(text))
 
-    def join(self, pieces: Iterable[str]) -> str:
+    def detokenize(self, pieces: Iterable[str]) -> str:
         return "".join(pieces)
 
 

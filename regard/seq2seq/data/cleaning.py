@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from regard.seq2seq.data.telling import told
+from regard.seq2seq.batch import Corpus
+from regard.seq2seq.data.fault_text import format_fault
 from regard.seq2seq.errors import DataError
-from regard.seq2seq.examples import Corpus
 
 OnBadInput = Literal["error", "skip"]
 
@@ -37,10 +37,13 @@ def clean(corpus: Corpus[object], on_bad_input: OnBadInput = "error") -> Clean:
         if not fault.severe:
             warnings[fault.kind] += 1
         elif fault.line is None:
-            raise DataError(f"{told(fault)}. Mend the file; regard check shows all there is.")
+            raise DataError(
+                f"{format_fault(fault)}. Mend the file; regard check shows all there is."
+            )
         elif on_bad_input == "error":
             raise DataError(
-                f"{told(fault)}. See all with regard check; mend them, or leave such lines out "
+                f"{format_fault(fault)}. See all with regard check; mend them, or leave "
+                "such lines out "
                 "with --on-bad-input skip."
             )
         else:

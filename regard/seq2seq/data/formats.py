@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final
 
-from regard.seq2seq.data.drift import parting
+from regard.seq2seq.batch import Fault
+from regard.seq2seq.data.fault_text import excerpt
 from regard.seq2seq.data.lines import Lines
-from regard.seq2seq.data.telling import excerpt
-from regard.seq2seq.examples import Fault
+from regard.seq2seq.data.misalignment import find_misaligned_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,14 @@ class Pair:
     target: str | None
     line: int
     """Counted from 1."""
+
+    def swapped(self) -> "Pair":
+        """The other direction."""
+        return Pair(self.target or "", self.source, self.line)
+
+    def nothing(self) -> "Pair":
+        """Two empty sides in its place: for what is skipped, so that line n stays line n."""
+        return Pair("", "", self.line)
 
 
 class Format(ABC):
@@ -71,7 +79,7 @@ class Parallel(Format):
         sources, targets = self.files
         if len(sources) == len(targets):
             return
-        place = parting(sources.sizes(), targets.sizes())
+        place = find_misaligned_line(sources.sizes(), targets.sizes())
         counts = (
             f"{sources.path} has {len(sources)} lines and {targets.path} has {len(targets)}, "
             "where both need as many"

@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import os
-import shutil
 import stat
 import sys
 import tempfile
@@ -14,19 +13,25 @@ from typing import IO, Protocol, overload, runtime_checkable
 
 import numpy as np
 
-from regard.seq2seq.data.paths import existing
-from regard.seq2seq.data.telling import excerpt
+from regard.seq2seq.batch import Fault
+from regard.seq2seq.data.fault_text import excerpt
+from regard.seq2seq.data.paths import require_file
 from regard.seq2seq.errors import DataError
-from regard.seq2seq.examples import Fault
 
 CHUNK = 1 << 20
+LINE = 1 << 20
+"""The most bytes of a line. No more of one is ever held."""
+
+ENDLESS = 1 << 26
+"""So many bytes without an end are waited for, from a stream that may never have one."""
+
 BOM = b"\xef\xbb\xbf"
 PACKED = b"\x1f\x8b"  # no UTF-8 text begins so
 WIDE = (b"\xff\xfe", b"\xfe\xff")  # how UTF-16 begins
 
 
 @runtime_checkable
-class Stream(Protocol):
+class ByteStream(Protocol):
     """What can be read to its end."""
 
     def read(self, size: int = -1, /) -> bytes: ...
@@ -41,7 +46,7 @@ def read_lines(path: str) -> "Lines":
         with _spooled(sys.stdin.buffer, "standard input") as spool:
             return _unpacked(spool, "standard input")
     try:
-        with open(existing(path), "rb") as file:
+        with open(require_file(path), "rb") as file:
             if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return _unpacked(file, path)
             with _spooled(file, path) as spool:
@@ -59,13 +64,16 @@ def _unpacked(file: IO[bytes], name: str) -> "Lines":
         return Lines(os.dup(spool.fileno()), name)
 
 
-def _spooled(stream: Stream, name: str) -> IO[bytes]:
+def _spooled(stream: ByteStream, name: str) -> IO[bytes]:
     """A copy in a temporary file without a name, gone when it is closed."""
     spool = tempfile.TemporaryFile()  # noqa: SIM115  # the caller closes it
     try:
-        shutil.copyfileobj(stream, spool, CHUNK)
+        _copy(stream, spool, name)
         spool.flush()
         spool.seek(0)
+    except DataError:
+        spool.close()
+        raise
     except (OSError, EOFError, zlib.error) as error:
         spool.close()
         raise DataError(
@@ -75,11 +83,27 @@ def _spooled(stream: Stream, name: str) -> IO[bytes]:
     return spool
 
 
+def _copy(stream: ByteStream, spool: IO[bytes], name: str) -> None:
+    """All of it; raise if a line does not end, which would fill the disk."""
+    lines = waiting = 0
+    while chunk := stream.read(CHUNK):
+        spool.write(chunk)
+        end = chunk.rfind(b"\n")
+        lines += chunk.count(b"\n")
+        waiting = waiting + len(chunk) if end < 0 else len(chunk) - end - 1
+        if waiting > ENDLESS:
+            raise DataError(
+                f"{name}, line {lines + 1}: there are more than {ENDLESS} bytes and no newline. "
+                "Give text, a line for each."
+            )
+
+
 class Lines(Sequence[str]):
     r"""The lines of an open file; they end at `\n` and nowhere else.
 
     A byte order mark, and a CR before the `\n`, are taken off. Held are the offsets of the lines,
-    never their text. Bytes that are no UTF-8 are read as `U+FFFD`, and `fault` tells of them.
+    never their text. Bytes that are no UTF-8 are read as `U+FFFD`, and `fault` tells of them. Of a
+    line that is longer than `LINE` only the beginning is ever read.
     """
 
     def __init__(self, descriptor: int, path: str) -> None:
@@ -133,6 +157,10 @@ class Lines(Sequence[str]):
         """What is wrong with the bytes of a line."""
         if number not in self._bad:
             return None
+        size = int(self._starts[number + 1] - self._starts[number]) - 1
+        if size > LINE:
+            what = f"has {size} bytes, more than {LINE}: a newline may be missing"
+            return Fault("over-long", what, self.path, number + 1)
         raw = self._raw(number)
         try:
             text = raw.decode()
@@ -152,7 +180,7 @@ class Lines(Sequence[str]):
         start = int(self._starts[number])
         # Never past what was scanned: somebody may be adding to the file.
         end = min(int(self._starts[number + 1]), self._size)
-        raw = os.pread(self._descriptor, end - start, start)
+        raw = os.pread(self._descriptor, min(end - start, LINE), start)
         return raw.removesuffix(b"\n").removesuffix(b"\r") if raw.endswith(b"\n") else raw
 
 
@@ -166,7 +194,7 @@ class _Scan:
         self._begins = [np.zeros(1, np.int64)]
         self.size = self._lines = 0
         waiting: list[bytes] = []  # a line's beginning; its end comes in a later chunk
-        place = 0
+        place = self._dropped = 0
         while chunk := os.pread(descriptor, CHUNK, place):
             place += len(chunk)
             self.digest.update(chunk)
@@ -175,14 +203,22 @@ class _Scan:
             if cut:
                 self._take(b"".join(waiting))
                 waiting = [chunk[cut:]]
-        if rest := b"".join(waiting):
+            elif (held := sum(map(len, waiting))) > LINE:
+                self._dropped, waiting = self._dropped + held, []
+        if (rest := b"".join(waiting)) or self._dropped:
             self._take(rest, end=b"\n")
         self.mark = os.pread(descriptor, len(BOM), 0) == BOM
 
     def _take(self, block: bytes, end: bytes = b"") -> None:
-        """Whole lines; of the last one of a file the end may be missing."""
-        ends = np.flatnonzero(np.frombuffer(block + end, np.uint8) == ord("\n"))
+        """Whole lines; of the last one of a file the end may be missing.
+
+        Of the first the beginning may have been dropped: it is too long to be held.
+        """
+        ends = np.flatnonzero(np.frombuffer(block + end, np.uint8) == ord("\n")) + self._dropped
         self._begins.append(ends + (self.size + 1))
+        sizes = np.diff(ends, prepend=-1) - 1
+        self.bad += (self._lines + np.flatnonzero(sizes > LINE)).tolist()
+        self.size, self._dropped = self.size + self._dropped, 0
         self.returns += block.count(b"\r\n")
         if not _is_text(block):
             pieces = block.split(b"\n")

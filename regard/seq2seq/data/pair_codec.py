@@ -7,17 +7,17 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from regard.seq2seq.batch import BOS, EOS, PAD, UNK, SourceTarget, Span, Tokens
 from regard.seq2seq.data.formats import Pair
-from regard.seq2seq.data.text import Encoding, Text
+from regard.seq2seq.data.tokenizer import Encoding, Tokenizer
 from regard.seq2seq.errors import DataError
-from regard.seq2seq.examples import BEGIN, END, PAD, UNKNOWN, Pairs, Span, Tokens
 
 Link = tuple[Span, Span]
 """Characters of a source that belong to characters of its target."""
 
 
 @runtime_checkable
-class Links(Protocol):
+class GoldLinks(Protocol):
     """The links of each item of a corpus, by its number."""
 
     def __getitem__(self, number: int, /) -> Sequence[Link]: ...
@@ -42,11 +42,11 @@ class PairCodec:
 
     def __init__(
         self,
-        source_text: Text,
-        target_text: Text,
+        source_text: Tokenizer,
+        target_text: Tokenizer,
         *,
         copying: bool = False,
-        links: Links | None = None,
+        links: GoldLinks | None = None,
         nulls: bool = False,
     ) -> None:
         self.source_text = source_text
@@ -64,38 +64,38 @@ class PairCodec:
     def size(self, item: Pair) -> int:
         return max(self.sizes(item))
 
-    def collate(self, numbers: Sequence[int], items: Sequence[Pair]) -> Pairs:
+    def collate(self, numbers: Sequence[int], items: Sequence[Pair]) -> SourceTarget:
         sources = [self.source_text.encode(item.source) for item in items]
         own = [self._own(source) for source in sources] if self.copying else []
-        batch = Pairs(
+        batch = SourceTarget(
             list(numbers),
-            _tokens([[*source.ids, END] for source in sources], _places(sources, items)),
+            _tokens([[*source.ids, EOS] for source in sources], _places(sources, items)),
         )
         if self.copying:
-            batch.copies = _padded(
+            batch.copy_ids = _padded(
                 [
-                    [*self._copies(source.pieces, words), END]
+                    [*self._copies(source.pieces, words), EOS]
                     for source, words in zip(sources, own, strict=True)
                 ]
             )
-            batch.extra = max((len(words) for words in own), default=0)
+            batch.extra_vocab = max((len(words) for words in own), default=0)
         if items and all(item.target is not None for item in items):
             self._add_targets(batch, items, own)
         return batch
 
     def answered(
         self, items: Sequence[Pair], tokens: Sequence[Sequence[int]], spans: Sequence[list[Span]]
-    ) -> Pairs:
+    ) -> SourceTarget:
         """A batch of sources with what a model said to each, as its tokens and where they lie."""
         batch = self.collate(range(len(items)), [Pair(i.source, None, i.line) for i in items])
-        rows = [[BEGIN, *said, END] for said in tokens]
+        rows = [[BOS, *said, EOS] for said in tokens]
         ends = [max((end for _, end in own), default=0) for own in spans]
         places = [[(0, 0), *own, (end, end)] for own, end in zip(spans, ends, strict=True)]
         batch.target = _tokens(rows, places)
         return batch
 
     def decode(self, tokens: Sequence[int], item: Pair) -> str:
-        return self.target_text.join(self.target_tokens(tokens, item))
+        return self.target_text.detokenize(self.target_tokens(tokens, item))
 
     def source_tokens(self, item: Pair) -> list[str]:
         """As many as a model reads; the end's is empty."""
@@ -106,7 +106,7 @@ class PairCodec:
         past = self.copying and any(token >= len(self.target_text) for token in tokens)
         own = list(self._own(self.source_text.encode(item.source))) if past else []
         try:
-            return self.target_text.said(tokens, own)
+            return self.target_text.to_pieces(tokens, own)
         except IndexError:
             raise DataError(
                 f"token {max(tokens)} is past the vocabulary of {len(self.target_text)} and past "
@@ -122,12 +122,12 @@ class PairCodec:
         """Ids of the target, past its vocabulary for words of the source's own."""
         numbers = (self.target_text.number(piece) for piece in pieces)
         return [
-            own.get(piece, UNKNOWN) if number is None else number
+            own.get(piece, UNK) if number is None else number
             for piece, number in zip(pieces, numbers, strict=True)
         ]
 
     def _add_targets(
-        self, batch: Pairs, items: Sequence[Pair], own: Sequence[dict[str, int]]
+        self, batch: SourceTarget, items: Sequence[Pair], own: Sequence[dict[str, int]]
     ) -> None:
         targets = [self.target_text.encode(item.target or "") for item in items]
         rows = [target.ids for target in targets]
@@ -137,7 +137,7 @@ class PairCodec:
             [(0, 0), *target.spans, (len(item.target or ""),) * 2]
             for target, item in zip(targets, items, strict=True)
         ]
-        batch.target = _tokens([[BEGIN, *row, END] for row in rows], places)
+        batch.target = _tokens([[BOS, *row, EOS] for row in rows], places)
         if self._links is not None:
             batch.links = self._linked(batch.source, batch.target, batch.items)
 

@@ -4,11 +4,11 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import final, overload
 
+from regard.seq2seq.batch import Fault
+from regard.seq2seq.data.fault_text import excerpt, format_fault
 from regard.seq2seq.data.formats import Columns, Format, Pair, Parallel, Records, Sources
 from regard.seq2seq.data.lines import read_lines
-from regard.seq2seq.data.telling import excerpt, told
 from regard.seq2seq.errors import DataError
-from regard.seq2seq.examples import Fault
 
 LONGEST = 2000
 """Characters a side may have, unless told otherwise."""
@@ -80,7 +80,7 @@ class PairCorpus:
         pair, faults = self._inspect(number)
         for fault in faults:
             if fault.severe or pair is None:
-                raise DataError(f"{told(fault)}.")
+                raise DataError(f"{format_fault(fault)}.")
         assert pair is not None  # without a fault there is a pair
         return pair
 
@@ -122,13 +122,15 @@ class PairCorpus:
 
 
 @final
-class SoundPairs(Sequence[Pair]):
+class ValidatedPairs(Sequence[Pair]):
     """All pairs of a corpus, if each can be used; they are read when they are asked for."""
 
     def __init__(self, corpus: PairCorpus) -> None:
         for fault in corpus.faults(duplicates=False):
             if fault.severe:
-                raise DataError(f"{told(fault)}. Mend it; regard check shows all that is wrong.")
+                raise DataError(
+                    f"{format_fault(fault)}. Mend it; regard check shows all that is wrong."
+                )
         self._corpus = corpus
 
     @property

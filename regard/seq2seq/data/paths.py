@@ -7,7 +7,7 @@ from pathlib import Path
 from regard.seq2seq.errors import DataError
 
 
-def existing(path: str) -> str:
+def require_file(path: str) -> str:
     """The path, or an error that names the nearest one that exists."""
     here = Path(path)
     if here.is_dir():

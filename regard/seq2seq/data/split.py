@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from regard.attention.core.options import check_int, check_number
 from regard.attention.errors import OptionError
-from regard.attention.options import number, whole
 from regard.seq2seq.errors import DataError
 
 
@@ -37,11 +37,11 @@ def split(
             "training and validation. Give a validation file: --valid."
         )
     if share is not None:
-        number("share", share, "a share between 0 and 1", lambda given: 0 < given < 1)
+        check_number("share", share, "a share between 0 and 1", lambda given: 0 < given < 1)
         # In integers: 2⁶⁴ · share need not be a float's to say.
         taken = int(np.searchsorted(groups, np.uint64(int(share * 2**32) << 32)))
     elif count is not None:
-        taken = int(np.searchsorted(np.cumsum(sizes), whole("count", count, 1), side="right"))
+        taken = int(np.searchsorted(np.cumsum(sizes), check_int("count", count, 1), side="right"))
     taken = min(max(taken, 1), len(groups) - 1)
     valid = hashes < groups[taken]
     return Split(np.flatnonzero(~valid).tolist(), np.flatnonzero(valid).tolist())

@@ -6,10 +6,9 @@ from typing import Any, final
 
 from tokenizers import Regex, pre_tokenizers
 
+from regard.seq2seq.batch import UNK, Span
 from regard.seq2seq.data.characters import most_frequent
-from regard.seq2seq.data.normal import composed
-from regard.seq2seq.data.text import Encoding, Normal, Text
-from regard.seq2seq.examples import UNKNOWN, Span
+from regard.seq2seq.data.tokenizer import Encoding, Normal, Tokenizer
 
 PATTERN = (
     r" ?[\p{L}\p{N}_][\p{L}\p{M}\p{N}_\u200c\u200d]*"  # a word, with its marks and joiners
@@ -45,7 +44,7 @@ def without_space(span: Span) -> Span:
 
 
 @final
-class Words(Text):
+class Words(Tokenizer):
     """Words and runs of punctuation are tokens. What was not seen in building is `UNKNOWN`."""
 
     kind = "words"
@@ -56,19 +55,18 @@ class Words(Text):
         """The most frequent words, so many that the vocabulary has at most `size` tokens."""
         counts: Counter[str] = Counter()
         for line in lines:
-            text = composed(line)[0] if normal else line
-            counts.update(word for word, _ in words_of(text))
+            counts.update(word for word, _ in words_of(cls.prepare(line, normal)))
         return cls(most_frequent(counts, size), normal)
 
     @classmethod
-    def revived(cls, described: dict[str, Any]) -> "Words":
+    def from_dict(cls, described: dict[str, Any]) -> "Words":
         """What `described` told."""
         return cls(described["pieces"], described["normal"])
 
-    def cut(self, text: str) -> Encoding:
+    def tokenize(self, text: str) -> Encoding:
         found = words_of(text)
-        ids = [self._numbers.get(word, UNKNOWN) for word, _ in found]
+        ids = [self._numbers.get(word, UNK) for word, _ in found]
         return Encoding(ids, [span for _, span in found], [word for word, _ in found])
 
-    def join(self, pieces: Iterable[str]) -> str:
+    def detokenize(self, pieces: Iterable[str]) -> str:
         return "".join(pieces).removeprefix(" ")

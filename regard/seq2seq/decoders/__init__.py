@@ -1,20 +1,27 @@
 """Decoders: a target and what is known of its source → what the next token is told from."""
 
-from regard.seq2seq.decoders.bahdanau import Bahdanau
-from regard.seq2seq.decoders.base import Attentive, Carried, Decoder, Readings, Stepped, Whole
-from regard.seq2seq.decoders.luong import Luong
-from regard.seq2seq.decoders.plain import Plain
-from regard.seq2seq.decoders.transformer import Transformer
+from regard.seq2seq.decoders.bahdanau import BahdanauDecoder
+from regard.seq2seq.decoders.base import (
+    AttentionRecords,
+    Decoder,
+    DecoderOutput,
+    DecoderState,
+    DecoderStep,
+    HasAttention,
+)
+from regard.seq2seq.decoders.luong import LuongDecoder
+from regard.seq2seq.decoders.no_attention import NoAttentionDecoder
+from regard.seq2seq.decoders.transformer import TransformerDecoder
 
 __all__ = [
-    "Attentive",
-    "Bahdanau",
-    "Carried",
+    "AttentionRecords",
+    "BahdanauDecoder",
     "Decoder",
-    "Luong",
-    "Plain",
-    "Readings",
-    "Stepped",
-    "Transformer",
-    "Whole",
+    "DecoderOutput",
+    "DecoderState",
+    "DecoderStep",
+    "HasAttention",
+    "LuongDecoder",
+    "NoAttentionDecoder",
+    "TransformerDecoder",
 ]

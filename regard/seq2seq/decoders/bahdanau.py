@@ -5,18 +5,24 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.attention.attend import Attention
-from regard.attention.kernels import loop
-from regard.seq2seq.cells import CellName
-from regard.seq2seq.decoders.base import Carried, Readings, Stepped, Whole, source_memory
-from regard.seq2seq.decoders.stack import Stack
-from regard.seq2seq.dropout import Dropout
-from regard.seq2seq.embeddings import embedding as table
-from regard.seq2seq.hoisted import Hoisted
-from regard.seq2seq.seams import Encoded
-from regard.seq2seq.turned import product
+from regard.attention.kernels import deferred_gradients
+from regard.seq2seq.decoders.base import (
+    AttentionRecords,
+    DecoderOutput,
+    DecoderState,
+    DecoderStep,
+    source_memory,
+)
+from regard.seq2seq.decoders.rnn_stack import RNNStack
+from regard.seq2seq.nn.deferred_linear import DeferredLinear
+from regard.seq2seq.nn.dropout import Dropout
+from regard.seq2seq.nn.embeddings import embedding as table
+from regard.seq2seq.nn.rnn_cells import CellName
+from regard.seq2seq.nn.transposed_linear import apply_linear
+from regard.seq2seq.protocols import Encoded
 
 
-class Bahdanau(nn.Module):
+class BahdanauDecoder(nn.Module):
     """The last state reads a context, with which it becomes the next (Bahdanau 2015, A.2).
 
     The features are tanh(W [state; context; token]), the paper's deep output with tanh for maxout.
@@ -31,7 +37,7 @@ class Bahdanau(nn.Module):
         dropout: What share of the vectors and of the features goes missing.
     """
 
-    reads = True
+    has_attention = True
 
     def __init__(
         self,
@@ -48,19 +54,19 @@ class Bahdanau(nn.Module):
         self.size = size
         self.embedding = table(vocabulary, embedding)
         self.attention = attention
-        self.stack = Stack(cell, embedding, size, 1, dropout)
+        self.stack = RNNStack(cell, embedding, size, 1, dropout)
         self.begin = self.stack.beginning(source_size)
         self.context = nn.Linear(source_size, self.stack.gates, bias=False)
         self.out = nn.Linear(size + source_size + embedding, size)
         self.dropout = Dropout(dropout)
 
-    def whole(self, inputs: Int[Tensor, "batch target"], encoded: Encoded) -> Whole:
+    def forward(self, inputs: Int[Tensor, "batch target"], encoded: Encoded) -> DecoderOutput:
         memory = self.attention.prepare(encoded.values, encoded.values, encoded.mask)
         vectors = self.dropout(self.embedding(inputs.mT))
-        steps, to_gates = self.stack.steps(), Hoisted(self.context)
+        steps, to_gates = self.stack.steps(), DeferredLinear(self.context)
         states, trace = self.begin(encoded.summary), None
         hidden, contexts, readings = [], [], []
-        with loop():
+        with deferred_gradients():
             for parts in self.stack.project(vectors).unbind(0):
                 reading = self.attention.read(states[0][0][:, None], memory, state=trace)
                 context, trace = reading.context[:, 0], reading.state
@@ -69,25 +75,31 @@ class Bahdanau(nn.Module):
                 contexts.append(context)
                 readings.append(reading)
         features = self._features(torch.stack(hidden), torch.stack(contexts), vectors)
-        return Whole(features.transpose(0, 1), {"decoder": Readings(readings)})
+        return DecoderOutput(features.transpose(0, 1), {"decoder": AttentionRecords(readings)})
 
-    def start(self, encoded: Encoded, width: int) -> Carried:
+    def start(self, encoded: Encoded, width: int) -> DecoderState:
         states = self.begin(encoded.summary[:, None].expand(-1, width, -1))
-        return Carried(self.stack.named(states), source=[source_memory(self.attention, encoded)])
+        return DecoderState(
+            self.stack.flatten(states), source=[source_memory(self.attention, encoded)]
+        )
 
-    def step(self, tokens: Int[Tensor, "sentence beam"], state: Carried) -> Stepped:
-        states, vectors = self.stack.unnamed(state.moving), self.embedding(tokens)
+    def step(self, tokens: Int[Tensor, "sentence beam"], state: DecoderState) -> DecoderStep:
+        states, vectors = self.stack.unflatten(state.per_beam), self.embedding(tokens)
         query = states[0][0][:, :, None]
-        reading = self.attention.read(query, state.source[0], state=state.traces.get("decoder"))
+        reading = self.attention.read(
+            query, state.source[0], state=state.attention_states.get("decoder")
+        )
         context = reading.context[:, :, 0]
         states = self.stack.steps()(
-            self.stack.project(vectors) + product(context, self.context), states
+            self.stack.project(vectors) + apply_linear(context, self.context), states
         )
-        after = Carried(
-            self.stack.named(states), source=state.source, traces={"decoder": reading.state}
+        after = DecoderState(
+            self.stack.flatten(states),
+            source=state.source,
+            attention_states={"decoder": reading.state},
         )
         features = self._features(states[0][0], context, vectors)
-        return Stepped(features, after, reading.weights[:, :, 0])
+        return DecoderStep(features, after, reading.weights[:, :, 0])
 
     def _features(
         self,
@@ -96,4 +108,4 @@ class Bahdanau(nn.Module):
         vectors: Float[Tensor, "*batch embedding"],
     ) -> Float[Tensor, "*batch size"]:
         seen = torch.cat([hidden, contexts, vectors], -1)
-        return self.dropout(torch.tanh(product(seen, self.out)))
+        return self.dropout(torch.tanh(apply_linear(seen, self.out)))

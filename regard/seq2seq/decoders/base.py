@@ -9,17 +9,17 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.attention.attend import Attention
-from regard.attention.heads import MultiHead
+from regard.attention.core.records import tree_map
 from regard.attention.masks import Lengths
 from regard.attention.memory import Memory
+from regard.attention.multihead import MultiHead
 from regard.attention.reading import Reading
-from regard.attention.records import mapped
 from regard.attention.state import State
-from regard.seq2seq.seams import Encoded
+from regard.seq2seq.protocols import Encoded
 
 
 @dataclass(slots=True)
-class Readings:
+class AttentionRecords:
     """What one attention read for a target: at once, or one reading a token."""
 
     parts: list[Reading]
@@ -36,11 +36,11 @@ class Readings:
 
 
 @dataclass(slots=True)
-class Whole:
+class DecoderOutput:
     """What a decoder makes of a target. Row t is what the token after the t-th comes from."""
 
     features: Float[Tensor, "batch target size"]
-    readings: Mapping[str, Readings] = field(default_factory=dict)
+    readings: Mapping[str, AttentionRecords] = field(default_factory=dict)
     """By name, "decoder" or "decoder.3", the last one last; empty if the source is not read."""
 
     def weights(self) -> Float[Tensor, "batch target source"] | None:
@@ -51,60 +51,60 @@ class Whole:
 
 
 @dataclass(slots=True)
-class Carried:
+class DecoderState:
     """What a decoder carries from token to token, for `(sentence, beam)`."""
 
-    moving: dict[str, Tensor] = field(default_factory=dict)
+    per_beam: dict[str, Tensor] = field(default_factory=dict)
     """`(sentence, beam, …)`: each beam has its own."""
 
-    beside: dict[str, Tensor] = field(default_factory=dict)
+    per_sentence: dict[str, Tensor] = field(default_factory=dict)
     """`(sentence, 1, …)`: all beams of a sentence share it."""
 
     source: list[Memory] = field(default_factory=list)
     """What is read: one memory for each attention to the source, shared by the beams."""
 
-    own: list[Memory] = field(default_factory=list)
+    self_memories: list[Memory] = field(default_factory=list)
     """What was written: one memory for each attention of the target to itself."""
 
-    traces: dict[str, State] = field(default_factory=dict)
+    attention_states: dict[str, State] = field(default_factory=dict)
     """What attentions remember of the last step."""
 
-    shared: Any = None
+    weights_cache: Any = None
     """What all sentences have in common: packed weights, say."""
 
-    def reorder(self, beams: Int[Tensor, "sentence beam"]) -> "Carried":
+    def reorder(self, beams: Int[Tensor, "sentence beam"]) -> "DecoderState":
         """Other beams of the same sentences. The source stays the very same."""
 
         def chosen(tensor: Tensor) -> Tensor:
             return _beams(tensor, beams)
 
-        return Carried(
-            {name: chosen(tensor) for name, tensor in self.moving.items()},
-            self.beside,
+        return DecoderState(
+            {name: chosen(tensor) for name, tensor in self.per_beam.items()},
+            self.per_sentence,
             self.source,
-            [mapped(memory, chosen) for memory in self.own],
-            {name: trace.reorder(beams) for name, trace in self.traces.items()},
-            self.shared,
+            [tree_map(memory, chosen) for memory in self.self_memories],
+            {name: trace.reorder(beams) for name, trace in self.attention_states.items()},
+            self.weights_cache,
         )
 
-    def keep(self, sentences: Int[Tensor, " kept"]) -> "Carried":
+    def keep(self, sentences: Int[Tensor, " kept"]) -> "DecoderState":
         """Some of the sentences only."""
-        return Carried(
-            {name: tensor[sentences] for name, tensor in self.moving.items()},
-            {name: tensor[sentences] for name, tensor in self.beside.items()},
+        return DecoderState(
+            {name: tensor[sentences] for name, tensor in self.per_beam.items()},
+            {name: tensor[sentences] for name, tensor in self.per_sentence.items()},
             [memory.reorder(sentences) for memory in self.source],
-            [memory.reorder(sentences) for memory in self.own],
-            {name: trace.reorder(sentences) for name, trace in self.traces.items()},
-            self.shared,
+            [memory.reorder(sentences) for memory in self.self_memories],
+            {name: trace.reorder(sentences) for name, trace in self.attention_states.items()},
+            self.weights_cache,
         )
 
 
 @dataclass(slots=True)
-class Stepped:
+class DecoderStep:
     """What one token led to."""
 
     features: Float[Tensor, "sentence beam size"]
-    state: Carried
+    state: DecoderState
     weights: Float[Tensor, "sentence beam source"] | None = None
     """What was read for the token that comes next."""
 
@@ -116,23 +116,23 @@ class Decoder(Protocol):
     size: int
     """Of the features."""
 
-    reads: bool
+    has_attention: bool
     """Does it read the source, so that there are weights?"""
 
     embedding: nn.Embedding
 
-    def whole(self, inputs: Int[Tensor, "batch target"], encoded: Encoded) -> Whole:
+    def forward(self, inputs: Int[Tensor, "batch target"], encoded: Encoded) -> DecoderOutput:
         """All tokens of known targets."""
 
-    def start(self, encoded: Encoded, width: int) -> Carried:
+    def start(self, encoded: Encoded, width: int) -> DecoderState:
         """Before the first token, for so many beams of each sentence."""
 
-    def step(self, tokens: Int[Tensor, "sentence beam"], state: Carried) -> Stepped:
+    def step(self, tokens: Int[Tensor, "sentence beam"], state: DecoderState) -> DecoderStep:
         """One more token of each beam."""
 
 
 @runtime_checkable
-class Attentive(Protocol):
+class HasAttention(Protocol):
     """A decoder with one attention to the source, which may draw."""
 
     attention: Attention

@@ -6,22 +6,24 @@ Searches (frozen values; `search(model, batch)` gives hypotheses with their own 
 """
 
 from regard.seq2seq.decoding.beam import Beam
-from regard.seq2seq.decoding.constrain import Constrained
+from regard.seq2seq.decoding.constrained import Constrained
 from regard.seq2seq.decoding.ensemble import Ensemble
 from regard.seq2seq.decoding.errors import DecodingError
 from regard.seq2seq.decoding.forced import Forced
-from regard.seq2seq.decoding.grammars import Allowed, AtLeast, Exact, Forbidden, Grammar, Prefix
+from regard.seq2seq.decoding.grammars import Allowed, AtLeast, Exact, Forbidden, Grammar, StartsWith
 from regard.seq2seq.decoding.greedy import Greedy
-from regard.seq2seq.decoding.int8 import quantised
-from regard.seq2seq.decoding.limits import Longest
-from regard.seq2seq.decoding.penalty import Penalty, Power, Wu
-from regard.seq2seq.decoding.predict import Spelling, Streaming
+from regard.seq2seq.decoding.inference import WithoutGradients
+from regard.seq2seq.decoding.int8 import quantized
+from regard.seq2seq.decoding.output_limit import OutputLimit
+from regard.seq2seq.decoding.penalty import Penalty, PowerPenalty, WuPenalty
+from regard.seq2seq.decoding.predict import BatchedPredictor, TokenTexts
 from regard.seq2seq.decoding.sampling import Sampling
-from regard.seq2seq.decoding.unknown import Replacement
+from regard.seq2seq.decoding.unk_replacement import UnkReplacement
 
 __all__ = [
     "Allowed",
     "AtLeast",
+    "BatchedPredictor",
     "Beam",
     "Constrained",
     "DecodingError",
@@ -31,14 +33,14 @@ __all__ = [
     "Forced",
     "Grammar",
     "Greedy",
-    "Longest",
+    "OutputLimit",
     "Penalty",
-    "Power",
-    "Prefix",
-    "Replacement",
+    "PowerPenalty",
     "Sampling",
-    "Spelling",
-    "Streaming",
-    "Wu",
-    "quantised",
+    "StartsWith",
+    "TokenTexts",
+    "UnkReplacement",
+    "WithoutGradients",
+    "WuPenalty",
+    "quantized",
 ]

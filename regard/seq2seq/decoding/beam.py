@@ -13,17 +13,18 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from regard.attention.core.options import check_int
 from regard.attention.errors import OptionError
-from regard.attention.options import whole
+from regard.seq2seq.batch import BOS, EOS, Batch
+from regard.seq2seq.decoding.backpointers import Backpointers, Ended
+from regard.seq2seq.decoding.bounds import MOST_HYPOTHESES, MOST_TOKENS
 from regard.seq2seq.decoding.finished import Finished
 from regard.seq2seq.decoding.greedy import Greedy
-from regard.seq2seq.decoding.limits import Longest, device_of, limits
-from regard.seq2seq.decoding.penalty import Penalty, Power
-from regard.seq2seq.decoding.top import top
-from regard.seq2seq.decoding.trail import Finish, Trail
-from regard.seq2seq.decoding.walk import checked
-from regard.seq2seq.examples import BEGIN, END, Batch
-from regard.seq2seq.seams import Hypothesis, Stepper
+from regard.seq2seq.decoding.output_limit import OutputLimit, device_of, limits
+from regard.seq2seq.decoding.penalty import Penalty, PowerPenalty
+from regard.seq2seq.decoding.stepwise import checked
+from regard.seq2seq.decoding.top_k import top
+from regard.seq2seq.protocols import Hypothesis, Stepper
 
 Scores = Float[Tensor, "sentence beam"]
 Numbers = Int[Tensor, "sentence beam"]
@@ -48,27 +49,27 @@ class Beam:
 
     width: int = 5
     best: int = 1
-    penalty: Penalty = field(default_factory=Power)
-    longest: Longest | int = field(default_factory=Longest)
+    penalty: Penalty = field(default_factory=PowerPenalty)
+    longest: OutputLimit | int = field(default_factory=OutputLimit)
     stop: bool = True
     patience: float | None = None
 
     def __post_init__(self) -> None:
-        whole("width", self.width, least=1)
-        whole("best", self.best, least=1)
+        check_int("width", self.width, 1, MOST_HYPOTHESES)
+        check_int("best", self.best, 1, MOST_HYPOTHESES)
         if self.best > self.width:
             raise OptionError(
                 f"best is {self.best} but width is {self.width}. "
                 "A beam finds no more hypotheses than it is wide: give a greater width."
             )
-        if not isinstance(self.longest, Longest):
-            whole("longest", self.longest, least=1)
+        if not isinstance(self.longest, OutputLimit):
+            check_int("longest", self.longest, 1, MOST_TOKENS)
         if self.patience is not None and not self.patience > 0:
             raise OptionError(f"patience is {self.patience}. Give more than 0, or None.")
 
     def __call__(self, model: Stepper, batch: Batch) -> list[list[Hypothesis]]:
         if self.width > 1:
-            return _Race(self, model, batch).run()
+            return _BeamSearch(self, model, batch).run()
         found = Greedy(self.longest)(model, batch)
         return [[self._ranked(way) for way in ways] for ways in found]
 
@@ -76,24 +77,24 @@ class Beam:
         return replace(way, score=way.log_prob / self.penalty(len(way.tokens) + way.ended))
 
 
-class _Race:
+class _BeamSearch:
     """One batch on its way."""
 
     def __init__(self, options: Beam, model: Stepper, batch: Batch) -> None:
         self.options, self.model = options, model
         device, width = device_of(batch), options.width
         most = limits(options.longest, batch)
-        self.trail = Trail(batch)
+        self.trail = Backpointers(batch)
         self.start = model.start(batch, width)
         self.live = torch.arange(len(most), device=device)
         self.limits = torch.tensor(most, device=device)
-        self.tokens = torch.full((len(most), width), BEGIN, device=device)
+        self.tokens = torch.full((len(most), width), BOS, device=device)
         # All beams are the same at first, so that all but one must not count.
         self.totals = torch.full((len(most), width), -math.inf, dtype=torch.float64, device=device)
         self.totals[:, 0] = 0.0
         self.finished = Finished.none(len(most), options.best, device)
         self.ended = torch.zeros(len(most), dtype=torch.long, device=device)
-        self.cut: dict[int, list[Finish]] = {}
+        self.cut: dict[int, list[Ended]] = {}
         divisors = [options.penalty(length) for length in range(1, max(most, default=0) + 1)]
         self.divisors = torch.tensor(divisors, dtype=torch.float64, device=device)
         self.greatest = self.divisors.cummax(0).values if divisors else self.divisors
@@ -128,7 +129,7 @@ class _Race:
         totals, numbers = top(log_probs, self.totals, 2 * width)
         checked(totals, step)
         parents, tokens = numbers // words, numbers % words
-        ends = tokens == END
+        ends = tokens == EOS
         first = totals[:, :width].masked_fill(~ends[:, :width], -math.inf)
         self.ended[self.live] += (first > -math.inf).sum(-1)
         divisor = float(self.divisors[step])
@@ -160,11 +161,11 @@ class _Race:
     def _cut_off(self, row: int, length: int) -> None:
         sentence, divisor = int(self.live[row]), float(self.divisors[length - 1])
         self.cut[sentence] = [
-            Finish(sentence, length, beam, total / divisor, total, ended=False)
+            Ended(sentence, length, beam, total / divisor, total, ended=False)
             for beam, total in enumerate(self.totals[row].tolist())
             if total > -math.inf
         ]
 
-    def _best(self, sentence: int) -> list[Finish]:
+    def _best(self, sentence: int) -> list[Ended]:
         ways = [*self.finished.of(sentence), *self.cut.get(sentence, [])]
         return ways[: self.options.best]

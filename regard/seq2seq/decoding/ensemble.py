@@ -9,9 +9,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.attention.errors import OptionError
+from regard.seq2seq.batch import Batch
 from regard.seq2seq.decoding.errors import DecodingError
-from regard.seq2seq.examples import Batch
-from regard.seq2seq.seams import State, Step, Stepper
+from regard.seq2seq.protocols import DecodeStep, Stepper, StepperState
 
 LogProbs = Float[Tensor, "sentence beam vocabulary"]
 Mean = Literal["probabilities", "log-probabilities"]
@@ -37,11 +37,11 @@ class Ensemble:
                 f'mean is {self.mean!r}. Choose "probabilities" or "log-probabilities".'
             )
 
-    def start(self, batch: Batch, width: int) -> "States":
-        return States(tuple(model.start(batch, width) for model in self.models))
+    def start(self, batch: Batch, width: int) -> "EnsembleState":
+        return EnsembleState(tuple(model.start(batch, width) for model in self.models))
 
-    def step(self, tokens: Int[Tensor, "sentence beam"], state: State) -> Step:
-        if not isinstance(state, States) or len(state.parts) != len(self.models):
+    def step(self, tokens: Int[Tensor, "sentence beam"], state: StepperState) -> DecodeStep:
+        if not isinstance(state, EnsembleState) or len(state.parts) != len(self.models):
             raise DecodingError(
                 f"an ensemble of {len(self.models)} models was given the state of another stepper. "
                 "Give it what its own start and step returned."
@@ -49,20 +49,22 @@ class Ensemble:
         pairs = zip(self.models, state.parts, strict=True)
         steps = [model.step(tokens, part) for model, part in pairs]
         log_probs = _mean([step.log_probs for step in steps], self.mean)
-        return Step(log_probs, States(tuple(step.state for step in steps)), _weights(steps))
+        return DecodeStep(
+            log_probs, EnsembleState(tuple(step.state for step in steps)), _weights(steps)
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class States:
+class EnsembleState:
     """A state for each model."""
 
-    parts: tuple[State, ...]
+    parts: tuple[StepperState, ...]
 
-    def reorder(self, beams: Int[Tensor, "sentence beam"]) -> "States":
-        return States(tuple(part.reorder(beams) for part in self.parts))
+    def reorder(self, beams: Int[Tensor, "sentence beam"]) -> "EnsembleState":
+        return EnsembleState(tuple(part.reorder(beams) for part in self.parts))
 
-    def keep(self, sentences: Int[Tensor, " kept"]) -> "States":
-        return States(tuple(part.keep(sentences) for part in self.parts))
+    def keep(self, sentences: Int[Tensor, " kept"]) -> "EnsembleState":
+        return EnsembleState(tuple(part.keep(sentences) for part in self.parts))
 
 
 def _mean(votes: list[LogProbs], mean: Mean) -> LogProbs:
@@ -82,7 +84,7 @@ def _mean(votes: list[LogProbs], mean: Mean) -> LogProbs:
     return average - total.masked_fill(total == -math.inf, 0.0)
 
 
-def _weights(steps: list[Step]) -> Float[Tensor, "sentence beam source"] | None:
+def _weights(steps: list[DecodeStep]) -> Float[Tensor, "sentence beam source"] | None:
     read = [step.weights for step in steps if step.weights is not None]
     if not read:
         return None

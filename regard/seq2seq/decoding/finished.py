@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.seq2seq.decoding.trail import Finish
+from regard.seq2seq.decoding.backpointers import Ended
 
 
 @dataclass(slots=True)
@@ -47,12 +47,12 @@ class Finished:
         self.beams[live] = torch.cat([self.beams[live], beams], -1).gather(-1, order)
         self.lengths[live] = torch.cat([self.lengths[live], lengths], -1).gather(-1, order)
 
-    def of(self, sentence: int) -> list[Finish]:
+    def of(self, sentence: int) -> list[Ended]:
         """Those of one sentence."""
         columns = (self.scores, self.totals, self.beams, self.lengths)
         rows = zip(*(column[sentence].tolist() for column in columns), strict=True)
         return [
-            Finish(sentence, length, beam, score, total, ended=True)
+            Ended(sentence, length, beam, score, total, ended=True)
             for score, total, beam, length in rows
             if score > -math.inf
         ]

@@ -4,11 +4,11 @@ import math
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
+from regard.seq2seq.batch import EOS, Batch, Tokens
 from regard.seq2seq.decoding.errors import DecodingError
-from regard.seq2seq.decoding.penalty import Penalty, Power
-from regard.seq2seq.decoding.walk import Chosen, LogProbs, walk
-from regard.seq2seq.examples import END, Batch, Tokens
-from regard.seq2seq.seams import Hypothesis, Stepper
+from regard.seq2seq.decoding.penalty import Penalty, PowerPenalty
+from regard.seq2seq.decoding.stepwise import Chosen, LogProbs, stepwise
+from regard.seq2seq.protocols import Hypothesis, Stepper
 
 
 @runtime_checkable
@@ -28,7 +28,7 @@ class Forced:
         penalty: As in the search whose scores these are to be compared with.
     """
 
-    penalty: Penalty = field(default_factory=Power)
+    penalty: Penalty = field(default_factory=PowerPenalty)
 
     def __call__(self, model: Stepper, batch: Batch) -> list[list[Hypothesis]]:
         target = batch.target if isinstance(batch, Targeted) else None
@@ -43,12 +43,12 @@ class Forced:
             return ids[live, step + 1][:, None]
 
         lengths = [length - 1 for length in target.lengths.tolist()]
-        found = walk(model, batch, 1, lengths, choose)
+        found = stepwise(model, batch, 1, lengths, choose)
         rows = zip(ids.tolist(), lengths, found, strict=True)
         return [[self._scored(row[1 : 1 + length], ways)] for row, length, ways in rows]
 
     def _scored(self, tokens: list[int], ways: list[Hypothesis]) -> Hypothesis:
-        ended = tokens[-1] == END
+        ended = tokens[-1] == EOS
         words = tokens[:-1] if ended else tokens
         if not ways:
             return Hypothesis(words, -math.inf, -math.inf, None, ended)

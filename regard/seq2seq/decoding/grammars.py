@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar, runtime_checkable
 
-from regard.attention.options import whole
-from regard.seq2seq.examples import END
+from regard.attention.core.options import check_int
+from regard.seq2seq.batch import EOS
 
 Place = TypeVar("Place")
 
@@ -64,20 +64,20 @@ class AtLeast:
     tokens: int
 
     def __post_init__(self) -> None:
-        whole("tokens", self.tokens)
+        check_int("tokens", self.tokens)
 
     def start(self, item: int) -> int:
         return 0
 
     def allowed(self, place: int) -> Allowed:
-        return Allowed(frozenset([END]), only=False) if place < self.tokens else EVERYTHING
+        return Allowed(frozenset([EOS]), only=False) if place < self.tokens else EVERYTHING
 
     def advance(self, place: int, token: int) -> int:
         return place + 1
 
 
 @dataclass(frozen=True)
-class Prefix:
+class StartsWith:
     """The first tokens are given for some items; after them anything may come."""
 
     tokens: Mapping[int, Sequence[int]]
@@ -99,7 +99,7 @@ class Exact:
     tokens: Mapping[int, Sequence[int]]
 
     def start(self, item: int) -> tuple[int, ...]:
-        return (*self.tokens[item], END)
+        return (*self.tokens[item], EOS)
 
     def allowed(self, place: tuple[int, ...]) -> Allowed:
         return Allowed(frozenset(place[:1]), only=True)

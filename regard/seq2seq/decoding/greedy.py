@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass, field
 
-from regard.attention.options import whole
-from regard.seq2seq.decoding.limits import Longest, limits
-from regard.seq2seq.decoding.top import first
-from regard.seq2seq.decoding.walk import Chosen, LogProbs, walk
-from regard.seq2seq.examples import Batch
-from regard.seq2seq.seams import Hypothesis, Stepper
+from regard.attention.core.options import check_int
+from regard.seq2seq.batch import Batch
+from regard.seq2seq.decoding.bounds import MOST_TOKENS
+from regard.seq2seq.decoding.output_limit import OutputLimit, limits
+from regard.seq2seq.decoding.stepwise import Chosen, LogProbs, stepwise
+from regard.seq2seq.decoding.top_k import argmax
+from regard.seq2seq.protocols import Hypothesis, Stepper
 
 
 @dataclass(frozen=True)
@@ -18,15 +19,15 @@ class Greedy:
         longest: How many tokens an answer may have, `END` among them.
     """
 
-    longest: Longest | int = field(default_factory=Longest)
+    longest: OutputLimit | int = field(default_factory=OutputLimit)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.longest, Longest):
-            whole("longest", self.longest, least=1)
+        if not isinstance(self.longest, OutputLimit):
+            check_int("longest", self.longest, 1, MOST_TOKENS)
 
     def __call__(self, model: Stepper, batch: Batch) -> list[list[Hypothesis]]:
-        return walk(model, batch, 1, limits(self.longest, batch), _best)
+        return stepwise(model, batch, 1, limits(self.longest, batch), _best)
 
 
 def _best(log_probs: LogProbs, *_: object) -> Chosen:
-    return first(log_probs)
+    return argmax(log_probs)

@@ -47,9 +47,9 @@ class Int8Linear(nn.Module):
         if not len(rows):
             return inputs.new_zeros(*inputs.shape[:-1], self.out_features)
         if native.library() is not None:
-            levels, scales = native.rounded(rows.contiguous())
+            levels, scales = native.quantize_int8(rows.contiguous())
             product = torch._int_mm(levels, self.levels.t())
-            outputs = native.unrounded(product, scales, self.scale, self.bias)
+            outputs = native.dequantize(product, scales, self.scale, self.bias)
         else:
             scale = _scale(rows)
             product = torch._int_mm((rows / scale).round_().to(torch.int8), self.levels.t())
@@ -61,7 +61,7 @@ class Int8Linear(nn.Module):
         return f"in_features={self.in_features}, out_features={self.out_features}"
 
 
-def quantised(model: nn.Module, smallest: int = SMALLEST) -> nn.Module:
+def quantized(model: nn.Module, smallest: int = SMALLEST) -> nn.Module:
     """A copy of the model whose linear layers of `smallest` weights or more are in int8."""
     if why := refusals(model, smallest):
         raise DecodingError(f"this model cannot be decoded in int8: {'; '.join(why)}.")

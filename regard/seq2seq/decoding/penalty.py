@@ -13,7 +13,8 @@ ones, and empty ones most of all. Dividing by something that grows with the leng
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from regard.attention.options import number
+from regard.attention.core.options import check_number
+from regard.seq2seq.decoding.bounds import MOST_ALPHA
 
 
 @runtime_checkable
@@ -24,10 +25,10 @@ class Penalty(Protocol):
 
 
 @dataclass(frozen=True)
-class Power:
+class PowerPenalty:
     """length^α. By α = 1 hypotheses are ranked by their average, by α = 0 as they are.
 
-    >>> Power(1.0)(8), Power(0.0)(8)
+    >>> PowerPenalty(1.0)(8), PowerPenalty(0.0)(8)
     (8.0, 1.0)
     """
 
@@ -41,10 +42,10 @@ class Power:
 
 
 @dataclass(frozen=True)
-class Wu:
+class WuPenalty:
     """((5 + length) / 6)^α (Wu 2016, equation 14).
 
-    >>> Wu(1.0)(1), Wu(1.0)(7)
+    >>> WuPenalty(1.0)(1), WuPenalty(1.0)(7)
     (1.0, 2.0)
     """
 
@@ -58,4 +59,5 @@ class Wu:
 
 
 def _checked(alpha: float) -> None:
-    number("alpha", alpha, "a finite number, 0 or more", lambda given: given >= 0)
+    needed = f"a number from 0 to {MOST_ALPHA:g}"
+    check_number("alpha", alpha, needed, lambda given: 0 <= given <= MOST_ALPHA)

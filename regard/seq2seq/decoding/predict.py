@@ -9,17 +9,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.attention.options import whole
-from regard.seq2seq.decoding.unknown import Replacement
-from regard.seq2seq.examples import UNKNOWN, Batch, Codec
-from regard.seq2seq.seams import Answer, Hypothesis, Search, Stepper
+from regard.attention.core.options import check_int
+from regard.seq2seq.batch import UNK, Batch, Codec
+from regard.seq2seq.decoding.unk_replacement import UnkReplacement
+from regard.seq2seq.protocols import Hypothesis, Prediction, Search, Stepper
 
 Item = TypeVar("Item")
 Item_contra = TypeVar("Item_contra", contravariant=True)
 
 
 @runtime_checkable
-class Spelling(Protocol[Item_contra]):
+class TokenTexts(Protocol[Item_contra]):
     """A codec that also shows tokens one by one, for people to see beside the weights."""
 
     def source_tokens(self, item: Item_contra) -> list[str]:
@@ -30,7 +30,7 @@ class Spelling(Protocol[Item_contra]):
 
 
 @runtime_checkable
-class Rereading(Protocol[Item_contra]):
+class AttentionRereader(Protocol[Item_contra]):
     """Whatever tells what answers read, in a layer that a step of a search need not show."""
 
     def __call__(
@@ -40,7 +40,7 @@ class Rereading(Protocol[Item_contra]):
 
 
 @dataclass(frozen=True)
-class Streaming(Generic[Item]):
+class BatchedPredictor(Generic[Item]):
     """Batches of like lengths from a stream; answer N is always the answer to input N.
 
     Inputs are read a window at a time, and sorted by length within it, so that little is padded.
@@ -67,17 +67,17 @@ class Streaming(Generic[Item]):
     tokens: int = 4096
     window: int = 4096
     device: torch.device | str = "cpu"
-    replacement: Replacement | None = None
-    again: Rereading[Item] | None = None
+    replacement: UnkReplacement | None = None
+    again: AttentionRereader[Item] | None = None
 
     def __post_init__(self) -> None:
-        whole("sentences", self.sentences, least=1)
-        whole("tokens", self.tokens, least=1)
-        whole("window", self.window, least=1)
+        check_int("sentences", self.sentences, least=1)
+        check_int("tokens", self.tokens, least=1)
+        check_int("window", self.window, least=1)
 
     def __call__(
         self, inputs: Iterable[Item | None], progress: Callable[[int], None] | None = None
-    ) -> Iterator[list[Answer]]:
+    ) -> Iterator[list[Prediction]]:
         """For each input its answers, the best first; for None or a blank text one empty answer.
 
         `progress` hears after each batch how many inputs have been answered so far.
@@ -85,7 +85,7 @@ class Streaming(Generic[Item]):
         numbered, before = enumerate(inputs), 0
         while window := list(islice(numbered, self.window)):
             asked = [(number, item) for number, item in window if _asks(item)]
-            answers = {number: [Answer("", 0.0)] for number, item in window if not _asks(item)}
+            answers = {number: [Prediction("", 0.0)] for number, item in window if not _asks(item)}
             for part in self._parts(asked):
                 answers.update(self._answered(part))
                 if progress:
@@ -109,7 +109,7 @@ class Streaming(Generic[Item]):
         if part:
             yield part
 
-    def _answered(self, part: list[tuple[int, Item]]) -> dict[int, list[Answer]]:
+    def _answered(self, part: list[tuple[int, Item]]) -> dict[int, list[Prediction]]:
         numbers, items = [number for number, _ in part], [item for _, item in part]
         batch = self.codec.collate(numbers, items).to(self.device)
         found = self.search(self.model, batch)
@@ -121,7 +121,7 @@ class Streaming(Generic[Item]):
             ]
         )
         return {
-            number: list(islice(told, len(ways))) or [Answer("", float("-inf"))]
+            number: list(islice(told, len(ways))) or [Prediction("", float("-inf"))]
             for number, ways in zip(numbers, found, strict=True)
         }
 
@@ -130,7 +130,7 @@ class Streaming(Generic[Item]):
         read = [way for _, way in asked]
         if self.replacement is None or self.again is None:
             return read
-        unknown = [place for place, way in enumerate(read) if UNKNOWN in way.tokens]
+        unknown = [place for place, way in enumerate(read) if UNK in way.tokens]
         for first in range(0, len(unknown), self.sentences):
             some = unknown[first : first + self.sentences]
             weights = self.again(
@@ -140,17 +140,17 @@ class Streaming(Generic[Item]):
                 read[place] = replace(read[place], weights=own)
         return read
 
-    def _answer(self, way: Hypothesis, item: Item, read: Hypothesis) -> Answer:
+    def _answer(self, way: Hypothesis, item: Item, read: Hypothesis) -> Prediction:
         source, target = self._spelled(way, item)
         # The row of `END` stands for no token that anybody sees.
         weights = None if way.weights is None else way.weights[: len(way.tokens)].cpu()
         text = self._text(read, item, source)
         if self.replacement is not None:
             target = self.replacement.spelled(read, source, target)
-        return Answer(text, way.score, source, target, weights, way.tokens)
+        return Prediction(text, way.score, source, target, weights, way.tokens)
 
     def _spelled(self, way: Hypothesis, item: Item) -> tuple[list[str], list[str]]:
-        if not isinstance(self.codec, Spelling):
+        if not isinstance(self.codec, TokenTexts):
             return [], []
         return self.codec.source_tokens(item), self.codec.target_tokens(way.tokens, item)
 

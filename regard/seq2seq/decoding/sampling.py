@@ -7,14 +7,17 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.attention.options import number, positive, whole
-from regard.seq2seq.decoding.limits import Longest, limits
-from regard.seq2seq.decoding.walk import Chosen, LogProbs, walk
-from regard.seq2seq.examples import Batch
-from regard.seq2seq.seams import Hypothesis, Stepper
+from regard.attention.core.options import check_int, check_number, check_positive
+from regard.seq2seq.batch import Batch
+from regard.seq2seq.decoding.bounds import MOST_HYPOTHESES, MOST_TOKENS
+from regard.seq2seq.decoding.output_limit import OutputLimit, limits
+from regard.seq2seq.decoding.stepwise import Chosen, LogProbs, stepwise
+from regard.seq2seq.protocols import Hypothesis, Stepper
 
 FEW = 128
 """Among so many tokens the probable ones mostly are; only if not, all are sorted."""
+
+MOST_SEED = 2**63 - 1
 
 Sorted = tuple[
     Float[Tensor, "sentence beam candidate"],
@@ -41,15 +44,16 @@ class Sampling:
     top_p: float = 1.0
     count: int = 1
     seed: int = 0
-    longest: Longest | int = field(default_factory=Longest)
+    longest: OutputLimit | int = field(default_factory=OutputLimit)
 
     def __post_init__(self) -> None:
-        positive("temperature", self.temperature)
+        check_positive("temperature", self.temperature)
         needed = "a number above 0, and 1 at most"
-        number("top_p", self.top_p, needed, lambda given: 0 < given <= 1)
-        whole("count", self.count, least=1)
-        if not isinstance(self.longest, Longest):
-            whole("longest", self.longest, least=1)
+        check_number("top_p", self.top_p, needed, lambda given: 0 < given <= 1)
+        check_int("count", self.count, 1, MOST_HYPOTHESES)
+        check_int("seed", self.seed, 0, MOST_SEED)
+        if not isinstance(self.longest, OutputLimit):
+            check_int("longest", self.longest, 1, MOST_TOKENS)
 
     def __call__(self, model: Stepper, batch: Batch) -> list[list[Hypothesis]]:
         def choose(log_probs: LogProbs, live: list[int], step: int) -> Chosen:
@@ -60,11 +64,13 @@ class Sampling:
             uniform = torch.tensor(drawn, dtype=torch.float64, device=log_probs.device)
             return picked(self.chances(log_probs), uniform)
 
-        return walk(model, batch, self.count, limits(self.longest, batch), choose)
+        return stepwise(model, batch, self.count, limits(self.longest, batch), choose)
 
     def chances(self, log_probs: LogProbs) -> LogProbs:
         """What is drawn from: not normalised, in float64; 0 where nothing is possible."""
-        chances = (log_probs.double() / self.temperature).softmax(-1).nan_to_num(0.0)
+        above = log_probs.double().amax(-1, keepdim=True)
+        # Divided by almost nothing, the best stays at 0 and the others fall to −∞, never all.
+        chances = ((log_probs - above) / self.temperature).softmax(-1).nan_to_num(0.0)
         if self.top_p == 1:
             return chances
         values, words = _ordered(chances, self.top_p)

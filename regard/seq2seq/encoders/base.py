@@ -6,8 +6,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from regard.attention.masks import Lengths
-from regard.seq2seq.examples import Tokens
-from regard.seq2seq.seams import Encoded
+from regard.seq2seq.batch import Tokens
+from regard.seq2seq.protocols import Encoded
 
 
 @runtime_checkable

@@ -3,18 +3,18 @@
 import torch
 from torch import Tensor, nn
 
-from regard.attention.options import whole
-from regard.seq2seq.cells import CellName
-from regard.seq2seq.dropout import Dropout
-from regard.seq2seq.embeddings import embedding as table
-from regard.seq2seq.examples import Tokens
-from regard.seq2seq.layers import Layers
-from regard.seq2seq.ragged import Ragged
-from regard.seq2seq.recurrence import Recurrence
-from regard.seq2seq.seams import Encoded
+from regard.attention.core.options import check_int
+from regard.seq2seq.batch import Tokens
+from regard.seq2seq.nn.dropout import Dropout
+from regard.seq2seq.nn.embeddings import embedding as table
+from regard.seq2seq.nn.module_list import TypedModuleList
+from regard.seq2seq.nn.packed_sequence import PackedSequence
+from regard.seq2seq.nn.rnn import RNNLayer
+from regard.seq2seq.nn.rnn_cells import CellName
+from regard.seq2seq.protocols import Encoded
 
 
-class Recurrent(nn.Module):
+class RecurrentEncoder(nn.Module):
     """What came before each token and, both ways, what comes after (Bahdanau 2015, section 3.2).
 
     The summary is the last state of each direction.
@@ -47,21 +47,21 @@ class Recurrent(nn.Module):
         self.out_size = size * len(self.backwards)
         self.embedding = table(vocabulary, embedding)
         self.dropout = Dropout(dropout)
-        sizes = [embedding] + [self.out_size] * (whole("layers", layers, 1) - 1)
-        self.layers = Layers(
-            Recurrence(cell, in_size, size, len(self.backwards)) for in_size in sizes
+        sizes = [embedding] + [self.out_size] * (check_int("layers", layers, 1) - 1)
+        self.layers = TypedModuleList(
+            RNNLayer(cell, in_size, size, len(self.backwards)) for in_size in sizes
         )
 
     def forward(self, tokens: Tokens) -> Encoded:
         batch, length = tokens.ids.shape
-        ragged = Ragged(tokens.lengths, length)
+        ragged = PackedSequence(tokens.lengths, length)
         seen, last = self.embedding(ragged.packed(tokens.ids)), list[Tensor]()
         for layer in self.layers:
             seen, last, outputs = self.dropout(seen), [], []
             for direction, back in enumerate(self.backwards):
-                own = ragged.turned(seen) if back else seen
-                found, end = layer.along(own, ragged.counts, batch, direction)
-                outputs.append(ragged.turned(found) if back else found)
+                own = ragged.reversed(seen) if back else seen
+                found, end = layer.run_direction(own, ragged.counts, batch, direction)
+                outputs.append(ragged.reversed(found) if back else found)
                 last.append(end)
             seen = torch.cat(outputs, -1)
         summary = torch.cat(last, -1)[ragged.ranks]

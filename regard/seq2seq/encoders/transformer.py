@@ -3,26 +3,26 @@
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from regard.attention.core.options import check_int
 from regard.attention.masks import Lengths
-from regard.attention.options import whole
-from regard.seq2seq.embeddings import embedding
-from regard.seq2seq.encoders import quick
+from regard.seq2seq.batch import Tokens
+from regard.seq2seq.encoders import fused_encoder
 from regard.seq2seq.encoders.base import without_padding
-from regard.seq2seq.examples import Tokens
-from regard.seq2seq.layers import Layers
-from regard.seq2seq.seams import Encoded
-from regard.seq2seq.transformer_parts import (
-    Make,
+from regard.seq2seq.nn.embeddings import embedding
+from regard.seq2seq.nn.module_list import TypedModuleList
+from regard.seq2seq.nn.transformer import (
+    AttentionFactory,
     Norm,
-    Placed,
+    PositionalEncoding,
     Residual,
-    forward_part,
-    last_norm,
-    reader,
+    build_attention,
+    feed_forward,
+    final_norm,
 )
+from regard.seq2seq.protocols import Encoded
 
 
-class Transformer(nn.Module):
+class TransformerEncoder(nn.Module):
     """Layers of attention to the sentence itself, by any score (Vaswani 2017, section 3.1).
 
     The summary is the mean over the sentence.
@@ -42,7 +42,7 @@ class Transformer(nn.Module):
         self,
         vocabulary: int,
         size: int,
-        make: Make,
+        make: AttentionFactory,
         *,
         layers: int,
         heads: int,
@@ -53,17 +53,17 @@ class Transformer(nn.Module):
         super().__init__()
         self.out_size = size
         self.embedding = embedding(vocabulary, size)
-        self.placed = Placed(dropout)
-        self.layers = Layers(
-            _Layer(size, make, heads, inner, dropout, norm)
-            for _ in range(whole("layers", layers, 1))
+        self.placed = PositionalEncoding(dropout)
+        self.layers = TypedModuleList(
+            _EncoderLayer(size, make, heads, inner, dropout, norm)
+            for _ in range(check_int("layers", layers, 1))
         )
-        self.norm = last_norm(size, norm)
+        self.norm = final_norm(size, norm)
 
     def forward(self, tokens: Tokens) -> Encoded:
         seen, layers = self.placed(self.embedding(tokens.ids)), list(self.layers)
-        if quick.serves(layers, self.embedding, tokens.ids):
-            seen = quick.encode(seen, tokens.lengths, layers, self.norm)
+        if fused_encoder.is_supported(layers, self.embedding, tokens.ids):
+            seen = fused_encoder.encode(seen, tokens.lengths, layers, self.norm)
         else:
             mask = Lengths(tokens.lengths)
             for layer in layers:
@@ -74,18 +74,20 @@ class Transformer(nn.Module):
         return Encoded(values, tokens.lengths, summary, tokens.spans)
 
 
-class _Layer(nn.Module):
+class _EncoderLayer(nn.Module):
     def __init__(
-        self, size: int, make: Make, heads: int, inner: int, dropout: float, norm: Norm
+        self, size: int, make: AttentionFactory, heads: int, inner: int, dropout: float, norm: Norm
     ) -> None:
         super().__init__()
-        self.reader = reader(make, heads, size, size)
-        self.forward_part = forward_part(size, inner, dropout)
-        self.read, self.thought = (Residual(size, dropout, norm) for _ in range(2))
+        self.self_attention = build_attention(make, heads, size, size)
+        self.feed_forward = feed_forward(size, inner, dropout)
+        self.self_residual, self.ffn_residual = (Residual(size, dropout, norm) for _ in range(2))
 
     def forward(
         self, seen: Float[Tensor, "batch length size"], mask: Lengths
     ) -> Float[Tensor, "batch length size"]:
-        asking = self.read.before(seen)
-        seen = self.read.after(seen, self.reader(asking, asking, asking, mask=mask).context)
-        return self.thought.after(seen, self.forward_part(self.thought.before(seen)))
+        asking = self.self_residual.before(seen)
+        seen = self.self_residual.after(
+            seen, self.self_attention(asking, asking, asking, mask=mask).context
+        )
+        return self.ffn_residual.after(seen, self.feed_forward(self.ffn_residual.before(seen)))

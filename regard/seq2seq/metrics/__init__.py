@@ -1,8 +1,8 @@
 """Scores of what was decoded, each with the signature to get it again."""
 
 from regard.seq2seq.metrics.bootstrap import Bootstrap
-from regard.seq2seq.metrics.result import Score
-from regard.seq2seq.metrics.surprise import perplexity
-from regard.seq2seq.metrics.texts import bleu, chrf, exact_match
+from regard.seq2seq.metrics.perplexity import perplexity
+from regard.seq2seq.metrics.score import MetricScore
+from regard.seq2seq.metrics.text_metrics import bleu, chrf, exact_match
 
-__all__ = ["Bootstrap", "Score", "bleu", "chrf", "exact_match", "perplexity"]
+__all__ = ["Bootstrap", "MetricScore", "bleu", "chrf", "exact_match", "perplexity"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy
 from jaxtyping import Float
 
-from regard.attention.options import whole
+from regard.attention.core.options import check_int
 
 Statistics = Float[numpy.ndarray, "sentence statistic"]
 Summed = Float[numpy.ndarray, " statistic"]
@@ -25,8 +25,8 @@ class Bootstrap:
     seed: int = 12345
 
     def __post_init__(self) -> None:
-        whole("draws", self.draws, least=40)
-        whole("seed", self.seed)
+        check_int("draws", self.draws, least=40)
+        check_int("seed", self.seed)
 
     def interval(
         self, statistics: Statistics, score: Callable[[Summed], float]

@@ -1,39 +1,47 @@
 """Training: the loop, and everything that makes a run safe."""
 
-from regard.seq2seq.training.feed import Feed, Plan
+from regard.seq2seq.training.batch_stream import BatchStream, Plan
+from regard.seq2seq.training.checkpoints import Checkpoints, FoundCheckpoint, load_weights
 from regard.seq2seq.training.loop import Update, updates
-from regard.seq2seq.training.optimiser import Optimiser
+from regard.seq2seq.training.optimizer import Optimiser
 from regard.seq2seq.training.options import MAY_CHANGE, TrainingOptions
-from regard.seq2seq.training.outcome import Job, Outcome, Validate, Validation
-from regard.seq2seq.training.progress import Plain, Quiet, Reporter, Rich, reporter
-from regard.seq2seq.training.record import Best, Record
+from regard.seq2seq.training.outcome import Outcome, TrainingJob, Validate, Validation
+from regard.seq2seq.training.reporters import (
+    LineReporter,
+    NullReporter,
+    Reporter,
+    RichReporter,
+    reporter,
+)
 from regard.seq2seq.training.run import run
-from regard.seq2seq.training.seeds import key, settle
-from regard.seq2seq.training.store import Found, Store, load_weights
+from regard.seq2seq.training.run_state import BestStep, RunState, check_loaded, identity
+from regard.seq2seq.training.seeds import derive_seed, seed_torch
 
 __all__ = [
     "MAY_CHANGE",
-    "Best",
-    "Feed",
-    "Found",
-    "Job",
+    "BatchStream",
+    "BestStep",
+    "Checkpoints",
+    "FoundCheckpoint",
+    "LineReporter",
+    "NullReporter",
     "Optimiser",
     "Outcome",
-    "Plain",
     "Plan",
-    "Quiet",
-    "Record",
     "Reporter",
-    "Rich",
-    "Store",
+    "RichReporter",
+    "RunState",
+    "TrainingJob",
     "TrainingOptions",
     "Update",
     "Validate",
     "Validation",
-    "key",
+    "check_loaded",
+    "derive_seed",
+    "identity",
     "load_weights",
     "reporter",
     "run",
-    "settle",
+    "seed_torch",
     "updates",
 ]

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 
-class Average:
+class EMA:
     """A second set of the trained parameters that follows the first slowly.
 
     After update n a share `min(decay, (1 + n) / (10 + n))` of the old average stays, so that the
@@ -20,7 +20,7 @@ class Average:
         self._kept = {name: p.detach().clone() for name, p in self._live.items()}
 
     @torch.no_grad()
-    def follow(self, step: int) -> None:
+    def update(self, step: int) -> None:
         """Take in the weights after the update with this number."""
         share = 1 - min(self.decay, (1 + step) / (10 + step))
         for name, parameter in self._live.items():
@@ -31,7 +31,7 @@ class Average:
         return self._kept
 
     @contextmanager
-    def standing_in(self) -> Iterator[None]:
+    def applied(self) -> Iterator[None]:
         """Within, the model has the averaged weights; after it, to the bit, its own again."""
         own = {name: parameter.detach().clone() for name, parameter in self._live.items()}
         try:

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import TracebackType
 
 from regard.seq2seq.errors import RunError
+from regard.seq2seq.system.files import open_regular
 
 NAME = "run.lock"
 
@@ -23,12 +24,12 @@ class Lock:
     def __enter__(self) -> "Lock":
         path = self._directory / NAME
         try:
-            self._handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            self._handle = open_regular(self._directory, NAME, flags=os.O_RDWR | os.O_CREAT)
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.ftruncate(self._handle, 0)
             os.pwrite(self._handle, f"{os.getpid()}\n".encode(), 0)
         except BlockingIOError as error:
-            holder = path.read_text(errors="replace").strip() or "unknown"
+            holder = self._holder()
             self._close()
             raise RunError(
                 f"{self._directory} is being trained in by process {holder}. "
@@ -48,6 +49,12 @@ class Lock:
         trace: TracebackType | None,
     ) -> None:
         self._close()
+
+    def _holder(self) -> str:
+        """The process that holds it, as the file says."""
+        assert self._handle is not None
+        said = os.pread(self._handle, 20, 0).strip()
+        return said.decode() if said.isdigit() else "unknown"
 
     def _close(self) -> None:
         if self._handle is not None:

@@ -3,6 +3,7 @@
 The log of a run that was stopped and went on equals, to the byte, that of one never stopped.
 """
 
+import hashlib
 import json
 import math
 import os
@@ -12,8 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from regard.seq2seq.errors import RunError
+from regard.seq2seq.system.files import open_regular
 
 LOG, TIMINGS = "log.jsonl", "timings.jsonl"
+CHUNK = 1 << 20
+EMPTY = hashlib.sha256().hexdigest()
+"""The SHA-256 of a log without lines."""
 
 
 class Log:
@@ -22,19 +27,30 @@ class Log:
     def __init__(self, directory: Path, size: int) -> None:
         """Go on after `size` bytes: what a run wrote after its last checkpoint is written anew."""
         self._path = directory / LOG
+        create = os.O_CREAT | os.O_APPEND
         try:
-            self._log = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
+            self._timings = open_regular(directory, TIMINGS, flags=os.O_WRONLY | create)
+            self._log = open_regular(directory, LOG, flags=os.O_RDWR | os.O_CREAT)
             self.size = min(size, os.fstat(self._log).st_size)
             os.ftruncate(self._log, self.size)
-            self._timings = os.open(
-                directory / TIMINGS, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666
-            )
+            self._digest = self._read()
         except OSError as error:
             raise self._unwritten(error) from error
         self.lost = size - self.size
         """How many bytes are missing that should be there."""
 
         self._begun = time.perf_counter()
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of all that is in it."""
+        return self._digest.hexdigest()
+
+    def _read(self) -> "hashlib._Hash":
+        digest = hashlib.sha256()
+        for start in range(0, self.size, CHUNK):
+            digest.update(os.pread(self._log, min(CHUNK, self.size - start), start))
+        return digest
 
     def write(self, step: int, line: Mapping[str, Any]) -> None:
         """Add a line, and in the other file when it was written."""
@@ -48,6 +64,7 @@ class Log:
         except OSError as error:
             raise self._unwritten(error) from error
         self.size += len(content)
+        self._digest.update(content)
 
     def sync(self) -> None:
         """Make sure that what was written outlives a power failure."""
@@ -63,8 +80,8 @@ class Log:
 
     def _unwritten(self, error: OSError) -> RunError:
         return RunError(
-            f"{self._path} cannot be written: {error.strerror}. No checkpoint is lost: "
-            "make room there and run the same command again."
+            f"{error.filename or self._path} cannot be written: {error.strerror}. No checkpoint is "
+            "lost: mend it and run the same command again."
         )
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from regard.attention.kernels import flushed
+from regard.attention.kernels import flush_denormals
+from regard.seq2seq.batch import Batch
 from regard.seq2seq.errors import RunError
-from regard.seq2seq.examples import Batch
-from regard.seq2seq.seams import Loss, Trainable
-from regard.seq2seq.training.optimiser import Optimiser
-from regard.seq2seq.training.seeds import settle
+from regard.seq2seq.protocols import Loss, Trainable
+from regard.seq2seq.training.optimizer import Optimiser
+from regard.seq2seq.training.seeds import seed_torch
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +53,11 @@ def updates(
     trainable = _trainable(model)
     device = next(model.parameters()).device
     for step, parts in enumerate(batches, done + 1):
-        settle(seed, "step", step)
+        seed_torch(seed, "step", step)
         model.train()
         optimiser.clear()
         tally = _Tally(parts, step)
-        with flushed():
+        with flush_denormals():
             for part in parts:
                 with torch.autocast(device.type, torch.bfloat16, enabled=autocast):
                     loss = trainable.loss(part.to(device))
@@ -66,7 +66,9 @@ def updates(
             made = tally.checked()
             norm = optimiser.norm()
             if not math.isfinite(norm):
-                raise _stopped(step, f"the gradient of {_some(optimiser.faulty())}", parts)
+                raise _nonfinite_error(
+                    step, f"the gradient of {_some(optimiser.nonfinite())}", parts
+                )
             optimiser.step(step, norm)
         terms = {name: total for name, (total, _) in made.items()}
         value = math.fsum(total * weight for total, weight in made.values())
@@ -129,7 +131,7 @@ class _Tally:
             found.append(dict(zip(totals, values, strict=True)))
             for name, value in found[-1].items():
                 if not math.isfinite(value):
-                    raise _stopped(self.step, f"the loss ({name})", [part])
+                    raise _nonfinite_error(self.step, f"the loss ({name})", [part])
         for name, count in self._counted.items():
             if count != self._whole[name]:
                 raise RunError(
@@ -145,7 +147,7 @@ class _Tally:
         }
 
 
-def _stopped(step: int, what: str, parts: Sequence[Batch]) -> RunError:
+def _nonfinite_error(step: int, what: str, parts: Sequence[Batch]) -> RunError:
     items = ", ".join(str(item) for part in parts for item in part.items)
     return RunError(
         f"{what} is not finite at step {step} (items {items}). The update was not made. Look at "

@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 from torch import nn
 
-from regard.seq2seq.examples import Codec, Corpus
-from regard.seq2seq.training.feed import Plan
-from regard.seq2seq.training.record import Best
+from regard.seq2seq.batch import Codec, Corpus
+from regard.seq2seq.training.batch_stream import Plan
+from regard.seq2seq.training.run_state import BestStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ Validate = Callable[[nn.Module, int], Mapping[str, float] | Validation]
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class TrainingJob:
     """What is trained, on what, and how it is judged."""
 
     model: nn.Module
@@ -42,7 +42,10 @@ class Job:
     what may (where a file lies, how much is printed) is left out."""
 
     data: Mapping[str, str] = field(default_factory=dict)
-    """A hash of each file of examples, by its role: "train", "valid"."""
+    """A hash of each file of examples, by its role ("train", "valid"), and of each tokenizer."""
+
+    asked: Mapping[str, Any] = field(default_factory=dict)
+    """How the model is asked, for the record: that may change, and is told when it has."""
 
 
 Ending = Literal["finished", "stopped early", "interrupted", "finished before"]
@@ -59,7 +62,7 @@ class Outcome:
     checkpoint: Path
     """The last one."""
 
-    best: Best | None = None
+    best: BestStep | None = None
     signal: int | None = None
 
     @property

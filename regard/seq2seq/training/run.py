@@ -20,28 +20,28 @@ import torch
 from torch import Tensor
 
 from regard.seq2seq.errors import ConfigError, RunError
-from regard.seq2seq.training import checkpoint, store
-from regard.seq2seq.training.checkpoint import AVERAGE, MODEL, OPTIMISER, After
-from regard.seq2seq.training.feed import Feed
+from regard.seq2seq.training import checkpoint_files, checkpoints
+from regard.seq2seq.training.batch_stream import BatchStream
+from regard.seq2seq.training.checkpoint_files import AVERAGE, MODEL, OPTIMISER, After
+from regard.seq2seq.training.checkpoints import Checkpoints, FoundCheckpoint
 from regard.seq2seq.training.lock import Lock
-from regard.seq2seq.training.log import LOG, Log
+from regard.seq2seq.training.log import EMPTY, LOG, Log
 from regard.seq2seq.training.loop import Update, updates
-from regard.seq2seq.training.optimiser import Optimiser
+from regard.seq2seq.training.optimizer import Optimiser
 from regard.seq2seq.training.options import TrainingOptions
-from regard.seq2seq.training.outcome import Ending, Job, Outcome, Validation
-from regard.seq2seq.training.progress import Quiet, Reporter
-from regard.seq2seq.training.record import Best, Record, compare, identity
-from regard.seq2seq.training.seeds import settle
+from regard.seq2seq.training.outcome import Ending, Outcome, TrainingJob, Validation
+from regard.seq2seq.training.reporters import NullReporter, Reporter
+from regard.seq2seq.training.run_state import BestStep, RunState, compare, identity
+from regard.seq2seq.training.seeds import seed_torch
 from regard.seq2seq.training.signals import Signals
-from regard.seq2seq.training.store import Found, Store
 
 
 def run(
     directory: Path | str,
-    job: Job,
+    job: TrainingJob,
     options: TrainingOptions,
     reporter: Reporter | None = None,
-    after: After = store.nothing,
+    after: After = checkpoints.nothing,
 ) -> Outcome:
     """Train in a folder, or go on there, until it is done or a signal comes.
 
@@ -54,11 +54,11 @@ def run(
         raise RunError(
             f"{directory} cannot be made: {error.strerror}. Give another folder."
         ) from error
-    heard = Quiet() if reporter is None else reporter
+    heard = NullReporter() if reporter is None else reporter
     with Lock(directory), Signals() as signals, _threads(options.threads):
         outcome: Outcome | None = None
         try:
-            going = _Run(Store(directory, options.keep, after), job, options, heard)
+            going = _Run(Checkpoints(directory, options.keep, after), job, options, heard)
             with closing(going.begin(directory)):
                 outcome = going.on(signals)
         finally:
@@ -70,17 +70,21 @@ class _Run:
     """A run that goes on: where it stands, and what is due after each update."""
 
     def __init__(
-        self, checkpoints: Store, job: Job, options: TrainingOptions, reporter: Reporter
+        self,
+        checkpoints: Checkpoints,
+        job: TrainingJob,
+        options: TrainingOptions,
+        reporter: Reporter,
     ) -> None:
         self.job, self.options, self.reporter, self.store = job, options, reporter, checkpoints
         device = _device(options.device)
         self.model = job.model.to(device)
         self.autocast = options.autocast and device.type != "cpu"
         self.optimiser = Optimiser(self.model, options)
-        self.feed = Feed(job.corpus, job.codec, job.plan, options.accumulate)
-        self.identity = identity(options, job.settings, job.data)
-        self.step, self.stale = 0, 0
-        self.best: Best | None = None
+        self.feed = BatchStream(job.corpus, job.codec, job.plan, options.accumulate)
+        self.identity = identity(options, job.settings, job.data, job.asked)
+        self.step, self.validations_since_best = 0, 0
+        self.best: BestStep | None = None
         self.log: Log
 
     def begin(self, directory: Path) -> Log:
@@ -93,14 +97,16 @@ class _Run:
                     f"{directory} has a {LOG} but no checkpoint, so it is no run of ours. "
                     "Give another folder."
                 )
-            self._save(log=0)
+            self._save(0, EMPTY)
             self.log = Log(directory, 0)
             return self.log
         notes = [*found.notes, *compare(found.record.identity, self.identity)]
-        self._take_up(found)
+        self._restore(found)
         self.log = Log(directory, found.record.log)
         if self.log.lost:
             notes.append(f"{self.log.lost} bytes of {directory / LOG} are gone")
+        elif self.log.hash != found.record.log_hash:
+            notes.append(f"{directory / LOG} is not what this run wrote; it goes on after it")
         for line in notes:
             self.reporter.noted(line)
         return self.log
@@ -119,20 +125,24 @@ class _Run:
             over = self._over()
             due = update.step % options.save_every == 0
             if better or over or due or signals.received:
-                self._save(self.log.size)
+                self._save(self.log.size, self.log.hash)
             if over:
                 return self._outcome(over)
             if signals.received:
                 return self._outcome("interrupted", signals.received)
         raise AssertionError("a feed never ends")
 
-    def _take_up(self, found: Found) -> None:
+    def _restore(self, found: FoundCheckpoint) -> None:
         record = found.record
         for name, tensors in self._tensors().items():
             if name not in found.files:
                 raise RunError(f"{found.path} has no {name}. Begin in another folder.")
-            checkpoint.restore(tensors, found.files[name], str(found.path / name))
-        self.step, self.best, self.stale = record.step, record.best, record.stale
+            checkpoint_files.restore(tensors, found.files[name], str(found.path / name))
+        self.step, self.best, self.validations_since_best = (
+            record.step,
+            record.best,
+            record.validations_since_best,
+        )
         self.feed.epoch, self.feed.position = record.epoch, record.position
 
     def _advance(self, update: Update) -> bool:
@@ -150,9 +160,9 @@ class _Run:
         if self.job.validate is None:
             return False
         average = self.optimiser.average
-        settle(self.options.seed, "validation", self.step)
+        seed_torch(self.options.seed, "validation", self.step)
         self.model.eval()
-        with average.standing_in() if average else nullcontext(), torch.no_grad():
+        with average.applied() if average else nullcontext(), torch.no_grad():
             found = self.job.validate(self.model, self.step)
         validation = found if isinstance(found, Validation) else Validation(found)
         better = self._better(self._watched(validation.scores))
@@ -175,24 +185,24 @@ class _Run:
         sign = 1 if self.options.maximise else -1
         better = self.best is None or sign * value > sign * self.best.value
         if math.isfinite(value) and better:
-            self.best, self.stale = Best(self.step, value), 0
+            self.best, self.validations_since_best = BestStep(self.step, value), 0
             return True
-        self.stale += 1
+        self.validations_since_best += 1
         return False
 
     def _over(self) -> Ending | None:
         if self.step >= self.options.steps:
             return "finished"
         patience = self.options.patience
-        return "stopped early" if patience and self.stale >= patience else None
+        return "stopped early" if patience and self.validations_since_best >= patience else None
 
-    def _save(self, log: int) -> None:
+    def _save(self, log: int, log_hash: str) -> None:
         """Save what stands between two updates."""
         if self.step:
             self.log.sync()
-        record = Record(
+        record = RunState(
             self.step, self.feed.epoch, self.feed.position,
-            self.best, self.stale, log, self.identity,
+            self.best, self.validations_since_best, log, log_hash, self.identity,
         )  # fmt: skip
         path = self.store.save(record, self._tensors())
         self.reporter.saved(path)
@@ -200,7 +210,7 @@ class _Run:
     def _tensors(self) -> dict[str, Mapping[str, Tensor]]:
         """All that a checkpoint holds, by file."""
         tensors: dict[str, Mapping[str, Tensor]] = {
-            MODEL: store.weights(self.model),
+            MODEL: checkpoints.weights(self.model),
             OPTIMISER: self.optimiser.tensors(),
         }
         if self.optimiser.average is not None:

@@ -8,19 +8,21 @@ import hashlib
 import torch
 
 
-def key(seed: int, purpose: str, counter: int = 0) -> int:
+def derive_seed(seed: int, purpose: str, counter: int = 0) -> int:
     """A number for this draw and no other, the same on every machine.
 
-    >>> key(1, "step", 7) == key(1, "step", 7), key(1, "step", 7) == key(1, "order", 7)
-    (True, False)
+    >>> derive_seed(1, "step", 7) == derive_seed(1, "step", 7)
+    True
+    >>> derive_seed(1, "step", 7) == derive_seed(1, "order", 7)
+    False
     """
     digest = hashlib.blake2b(f"{seed}/{purpose}/{counter}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") >> 1  # torch takes 63 bits on every platform
 
 
-def settle(seed: int, purpose: str, counter: int = 0) -> None:
+def seed_torch(seed: int, purpose: str, counter: int = 0) -> None:
     """Let torch draw from here on what belongs to this purpose and counter.
 
     A model is built after `settle(seed, "initialisation")`; the loop settles before each update.
     """
-    torch.manual_seed(key(seed, purpose, counter))
+    torch.manual_seed(derive_seed(seed, purpose, counter))

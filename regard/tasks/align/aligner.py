@@ -6,17 +6,16 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from regard.seq2seq.aligner import Aligner
-from regard.seq2seq.data import Pair, PairCodec
+from regard.seq2seq.alignment import UnitWeights, by_units, joined
+from regard.seq2seq.batch import Span
+from regard.seq2seq.data import MaxLength, Note, Pair, PairCodec
 from regard.seq2seq.errors import ConfigError
-from regard.seq2seq.examples import Span
-from regard.seq2seq.reading import Joined, by_units, joined
+from regard.seq2seq.models.aligner import Aligner
 from regard.tasks.align.training import build_aligner, codec_of
-from regard.tasks.config import load
-from regard.tasks.config.align import Align
+from regard.tasks.config.align import AlignConfig
 from regard.tasks.pairs.aligning import Progress, in_windows
-from regard.tasks.pairs.runs import CONFIG, check_task, weights_of
-from regard.tasks.pairs.texts import kept_texts
+from regard.tasks.pairs.lengths import max_length_of, warn
+from regard.tasks.pairs.runs import check_task, open_run
 
 
 class WordAligner:
@@ -25,22 +24,29 @@ class WordAligner:
     aligner = WordAligner.load("runs/aligner")
     """
 
-    def __init__(self, model: Aligner, codec: PairCodec, config: Align, about: str) -> None:
+    def __init__(self, model: Aligner, codec: PairCodec, config: AlignConfig, about: str) -> None:
         self.model, self.codec, self.config, self.about = model.eval(), codec, config, about
+        self.max_length: MaxLength = max_length_of(config)
+        """How long each side may be; `dataclasses.replace` gives another."""
+        self.note: Note = warn
+        """Hears of each line that was truncated or skipped."""
 
     @classmethod
     def load(cls, directory: Path | str, *, last: bool = False) -> "WordAligner":
         """The best weights of a run by its loss, or its last."""
-        directory = Path(directory)
         check_task(directory, "align", "Give a run of regard train align.")
-        config = load(Align, path=str(directory / CONFIG))
-        codec = codec_of(config, kept_texts(directory))
+        run = open_run(directory, AlignConfig, last=last)
+        codec = codec_of(run.config, run.texts)
         unseen = [
             torch.zeros(len(text), dtype=torch.long)
             for text in (codec.source_text, codec.target_text)
         ]
-        model = build_aligner(config, codec, (unseen[0], unseen[1]))
-        return cls(model, codec, config, weights_of(directory, model, last=last))
+        model = build_aligner(run.config, codec, (unseen[0], unseen[1]))
+        return cls(model, codec, run.config, run.restore(model))
+
+    def bounded(self, pair: Pair) -> Pair:
+        """As much of the pair as may be read; nothing if it is skipped."""
+        return self.max_length(self.codec, pair, self.note) or pair.nothing()
 
     def soft(
         self,
@@ -49,7 +55,7 @@ class WordAligner:
         units: str = "word",
         layer: str = "",
         progress: Progress | None = None,
-    ) -> Iterator[tuple[Joined, Joined]]:
+    ) -> Iterator[tuple[UnitWeights, UnitWeights]]:
         """For each pair what target units come of source units, and source units of target units.
 
         Args:
@@ -60,13 +66,16 @@ class WordAligner:
         """
         if layer:
             raise ConfigError(f"--layer {layer}: an aligner has no layers. Leave it out.")
-        return in_windows(self.codec, pairs, lambda some: self._batch(some, units), progress)
+        kept = (self.bounded(pair) for pair in pairs)
+        return in_windows(self.codec, kept, lambda some: self._batch(some, units), progress)
 
-    def _batch(self, pairs: Sequence[Pair], units: str) -> Iterator[tuple[Joined, Joined]]:
+    def _batch(
+        self, pairs: Sequence[Pair], units: str
+    ) -> Iterator[tuple[UnitWeights, UnitWeights]]:
         batch = self.codec.collate(range(len(pairs)), pairs)
         assert batch.target is not None
         device = next(self.model.parameters()).device
-        found = self.model.judged(batch.to(device))
+        found = self.model.posteriors(batch.to(device))
         for row, pair in enumerate(pairs):
             source, target = batch.source.spans[row][:-1], batch.target.spans[row][1:-1]
             sides = (pair.source, source), (pair.target or "", target)
@@ -85,7 +94,7 @@ def _joined(
     columns: Sequence[Span],
     row_units: Sequence[Span],
     column_units: Sequence[Span],
-) -> Joined:
+) -> UnitWeights:
     """Between units; what a row lacks to 1 is about none."""
     none = (1 - weights.sum(-1, keepdim=True)).clamp(min=0.0)
     # A place after the text's end, which no unit has.

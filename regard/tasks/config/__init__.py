@@ -9,38 +9,39 @@ What a kind becomes in the library is in `building`, which imports torch; nothin
 
 from collections.abc import Mapping
 
-from regard.tasks.config.align import Align
-from regard.tasks.config.canonical import (
+from regard.tasks.config.align import AlignConfig
+from regard.tasks.config.config_diff import (
     MAY_CHANGE,
-    canonical,
     check_resumable,
     difference,
     fingerprint,
+    flatten,
     may_change,
 )
-from regard.tasks.config.layers import Layer
-from regard.tasks.config.loading import load, read_toml, setting
+from regard.tasks.config.loading import load, parse_toml, read_toml, setting
+from regard.tasks.config.merge import ConfigSource
 from regard.tasks.config.options import Options
 from regard.tasks.config.toml import as_toml
-from regard.tasks.config.translate import Translate
+from regard.tasks.config.translate import TranslateConfig
 
-TASKS: Mapping[str, type[Options]] = {"translate": Translate, "align": Align}
+TASKS: Mapping[str, type[Options]] = {"translate": TranslateConfig, "align": AlignConfig}
 """The configuration of each task."""
 
 __all__ = [
     "MAY_CHANGE",
     "TASKS",
-    "Align",
-    "Layer",
+    "AlignConfig",
+    "ConfigSource",
     "Options",
-    "Translate",
+    "TranslateConfig",
     "as_toml",
-    "canonical",
     "check_resumable",
     "difference",
     "fingerprint",
+    "flatten",
     "load",
     "may_change",
+    "parse_toml",
     "read_toml",
     "setting",
 ]

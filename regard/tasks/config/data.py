@@ -8,7 +8,7 @@ from pydantic import Field
 from regard.tasks.config.options import Options, Size, Texts
 
 
-class Files(Options, ABC):
+class FilesConfig(Options, ABC):
     """Files of pairs."""
 
     train: Annotated[Texts, Field(max_length=2)] = ()
@@ -27,11 +27,11 @@ class Files(Options, ABC):
     """What to do with lines that cannot be used: stop, or skip and count them."""
 
 
-class AllData(Files):
+class AlignDataConfig(FilesConfig):
     """Which files are learned from, all of their pairs."""
 
 
-class Data(Files):
+class PairDataConfig(FilesConfig):
     """Which files are learned from."""
 
     valid: Annotated[Texts, Field(max_length=2)] = ()

@@ -5,18 +5,26 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time
-from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from regard.seq2seq.errors import ConfigError
-from regard.tasks.config.complaints import complaint
-from regard.tasks.config.layers import Layer, origin, stacked, with_kinds
+from regard.tasks.config.error_messages import complaint
+from regard.tasks.config.merge import ConfigSource, merge, origin, with_kinds
 from regard.tasks.config.options import Options
-from regard.tasks.config.words import one_line
+from regard.tasks.config.wording import one_line
 
 Loaded = TypeVar("Loaded", bound=Options)
+
+LARGEST = 1 << 15
+"""So many bytes a file has at most; to parse a long dotted key takes the square of its length."""
+
+DEEPEST = 16
+"""Tables in tables; a configuration has a handful."""
+
+BITS = 64
+"""Of a whole number; Python would not even write down one of thousands."""
 
 WORD = re.compile(r"[^\s\"'\[{][^\n]*")
 """What is a text though it has no quotes: anything that does not begin as TOML's others do."""
@@ -27,13 +35,13 @@ def load(
     *,
     defaults: Mapping[str, Any] | None = None,
     path: str | os.PathLike[str] | None = None,
-    said: Sequence[Layer] = (),
+    said: Sequence[ConfigSource] = (),
 ) -> Loaded:
     """A configuration: the task's defaults, over them a file, over that the command line.
 
-    >>> from regard.tasks.config.translate import Translate
-    >>> load(Translate, said=[setting("model.score=dot")]).model.score
-    Dot(kind='dot')
+    >>> from regard.tasks.config.translate import TranslateConfig
+    >>> load(TranslateConfig, said=[setting("model.score=dot")]).model.score
+    DotConfig(kind='dot')
 
     Args:
         shape: The class of the task's configuration.
@@ -42,37 +50,76 @@ def load(
         said: What the command line says; see `setting`.
     """
     written = [] if path is None else [read_toml(path)]
-    layers = [Layer("the defaults", defaults or {}), *written, *said]
-    values = stacked([layer.values for layer in layers], shape)
+    layers = [ConfigSource("the defaults", defaults or {}), *written, *said]
+    values = merge([layer.values for layer in layers], shape)
     try:
         return shape.model_validate(with_kinds(values, shape))
     except ValidationError as error:
         raise ConfigError(_told(shape, error, layers)) from None
 
 
-def _told(shape: type[Options], error: ValidationError, layers: Iterable[Layer]) -> str:
+def _told(shape: type[Options], error: ValidationError, layers: Iterable[ConfigSource]) -> str:
     path, sentence = complaint(shape, error)
     who = origin(layers, path)
     return one_line(f"{who}: {sentence}" if who else sentence)
 
 
-def read_toml(path: str | os.PathLike[str]) -> Layer:
+def read_toml(path: str | os.PathLike[str]) -> ConfigSource:
     """What a file says."""
     name = os.fspath(path)
     try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
+        with open(path, "rb") as file:
+            content = file.read(LARGEST + 1)
     except FileNotFoundError:
         raise ConfigError(
             f"{name}: no such file. Write one with: regard init translate > {name}"
         ) from None
     except OSError as error:
         raise ConfigError(f"{name}: {error.strerror}. Give a TOML file.") from None
+    if len(content) > LARGEST:
+        raise ConfigError(f"{name}: it has more than {LARGEST:,} bytes. Give a TOML file.")
+    return parse_toml(name, content)
+
+
+def parse_toml(name: str, content: bytes) -> ConfigSource:
+    """What the content of a file of this name says."""
+    try:
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ConfigError(f"{name}: byte {error.start} is not UTF-8. Give a TOML file.") from None
     try:
-        return Layer(name, tomllib.loads(text.replace("\r\n", "\n")))
-    except tomllib.TOMLDecodeError as error:
+        found = _loads(text.replace("\r\n", "\n"))
+    except ValueError as error:
         raise ConfigError(f"{name}: not TOML: {_with_line(str(error), text)}") from None
+    return ConfigSource(name, _bounded(found, name))
+
+
+def _loads(text: str) -> dict[str, Any]:
+    """TOML; a `ValueError` for whatever is wrong with it."""
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _bounded(values: dict[str, Any], who: str) -> dict[str, Any]:
+    """The same; raise if tables are in tables deeper, or a number longer, than TOML must have."""
+    level: list[object] = [values]
+    for _ in range(DEEPEST):
+        level = [inner for outer in level for inner in _inside(outer)]
+        if any(isinstance(value, int) and value.bit_length() > BITS for value in level):
+            raise ConfigError(
+                one_line(f"{who:.200}: it holds a whole number of more than {BITS} bits.")
+            )
+    if level:
+        raise ConfigError(one_line(f"{who:.200}: it is nested more than {DEEPEST} levels deep."))
+    return values
+
+
+def _inside(value: object) -> Iterable[object]:
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def _with_line(message: str, text: str) -> str:
@@ -83,7 +130,7 @@ def _with_line(message: str, text: str) -> str:
     return f"{message}: {line[:60]}" if line else f"{message}."
 
 
-def setting(text: str) -> Layer:
+def setting(text: str) -> ConfigSource:
     """What `--set a.b=value` says; the value is TOML, or a bare word.
 
     >>> setting("model.score=additive").values, setting("training.rate=3e-4").values
@@ -97,20 +144,21 @@ def setting(text: str) -> Layer:
             "as in --set training.steps=300."
         )
     values: Any = _parsed(text, value.strip())
-    for part in reversed(path):
+    for part in reversed(path[:DEEPEST]):
         values = {part: values}
-    return Layer(f"--set {text}", values)
+    return ConfigSource(f"--set {text}", _bounded(values, f"--set {text}"))
 
 
 def _parsed(text: str, value: str) -> object:
     try:
-        found = tomllib.loads(f"value = {value}")
+        found = _loads(f"value = {value}")
         if list(found) != ["value"]:  # more lines, which would set something else
-            raise tomllib.TOMLDecodeError("more than one value")
-    except tomllib.TOMLDecodeError as error:
+            raise ValueError("more than one value")
+    except ValueError as error:
         if WORD.fullmatch(value):
             return value
         why = str(error).split(" (at ")[0]
-        raise ConfigError(one_line(f"--set {text}: {value} is not a TOML value: {why}.")) from None
+        told = f"--set {text:.200}: {value:.200} is not a TOML value: {why}."
+        raise ConfigError(one_line(told)) from None
     # A bare date is a file's name rather than a date: no key holds dates.
     return value if isinstance(found["value"], date | datetime | time) else found["value"]

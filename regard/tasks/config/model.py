@@ -5,21 +5,27 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from regard.tasks.config.options import Options, Share, Size
-from regard.tasks.config.score import Additive, Bilinear, Coverage, ScaledDot, Score
-from regard.tasks.config.selection import Hard, Selection, Softmax
+from regard.tasks.config.options import Layers, Options, Share, Width
+from regard.tasks.config.score import (
+    AdditiveConfig,
+    BilinearConfig,
+    CoverageConfig,
+    ScaledDotConfig,
+    ScoreConfig,
+)
+from regard.tasks.config.selection import HardConfig, SelectionConfig, SoftmaxConfig
 
 ONE_SIZE = ("dot", "scaled_dot", "cosine", "gaussian", "inverse_distance")
 """Scores that compare vectors of one size only."""
 
 
-class Recurrent(Options, ABC):
+class RecurrentConfig(Options, ABC):
     """What all models with a recurrent state have."""
 
-    embedding: Size = 128
+    embedding: Width = 128
     """Size of a token's vector."""
 
-    state_size: Size = 256
+    state_size: Width = 256
     """Size of the decoder's state."""
 
     cell: Literal["gru", "lstm"] = "gru"
@@ -29,24 +35,24 @@ class Recurrent(Options, ABC):
     """What share of the numbers between the parts is left out in training."""
 
 
-class Reader(Recurrent, ABC):
+class AttentiveConfig(RecurrentConfig, ABC):
     """What all recurrent models with attention have."""
 
-    encoder_size: Size = 128
+    encoder_size: Width = 128
     """Size of the encoder's state in each of its two directions."""
 
-    score: Score
+    score: ScoreConfig
     """How relevant a place of the source is."""
 
-    selection: Selection = Softmax()
+    selection: SelectionConfig = SoftmaxConfig()
     """How much of each place is read."""
 
     copying: bool = False
     """Copy words of the source, too, by how much they are read (See 2017)?"""
 
     @model_validator(mode="after")
-    def _can_be_compared(self) -> "Reader":
-        kind = (self.score.inner if isinstance(self.score, Coverage) else self.score).kind
+    def _can_be_compared(self) -> "AttentiveConfig":
+        kind = (self.score.inner if isinstance(self.score, CoverageConfig) else self.score).kind
         if kind in ONE_SIZE and self.state_size != 2 * self.encoder_size:
             raise ValueError(
                 f"{kind} compares vectors of one size, but state_size is {self.state_size} and "
@@ -56,57 +62,57 @@ class Reader(Recurrent, ABC):
         return self
 
 
-class Plain(Recurrent):
+class NoAttentionConfig(RecurrentConfig):
     """No attention: the whole source in one vector (Sutskever 2014)."""
 
     kind: Literal["plain"] = "plain"
 
-    layers: Size = 1
+    layers: Layers = 1
     """How many layers encoder and decoder have."""
 
     reverse_source: bool = True
     """Read the source from its end?"""
 
 
-class Bahdanau(Reader):
+class BahdanauConfig(AttentiveConfig):
     """Reads the source before each step of the state (Bahdanau 2015)."""
 
     kind: Literal["bahdanau"] = "bahdanau"
 
-    score: Score = Additive()
+    score: ScoreConfig = AdditiveConfig()
     """How relevant a place of the source is."""
 
 
-class Luong(Reader):
+class LuongConfig(AttentiveConfig):
     """Reads the source after each step of the state (Luong 2015)."""
 
     kind: Literal["luong"] = "luong"
 
-    layers: Size = 1
+    layers: Layers = 1
     """How many layers encoder and decoder have."""
 
     feeding: bool = True
     """Is what was read given to the next step? Without, training is quicker."""
 
-    score: Score = Bilinear()
+    score: ScoreConfig = BilinearConfig()
     """How relevant a place of the source is."""
 
 
-class Transformer(Options):
+class TransformerConfig(Options):
     """Attention all the way (Vaswani 2017)."""
 
     kind: Literal["transformer"] = "transformer"
 
-    size: Size = 128
+    size: Width = 128
     """Size of every vector between the layers."""
 
-    layers: Size = 4
+    layers: Layers = 4
     """How many layers encoder and decoder have, each."""
 
-    heads: Size = 4
+    heads: Width = 4
     """How many heads share the size."""
 
-    inner: Size = 256
+    inner: Width = 256
     """Size inside a layer's feed-forward part."""
 
     dropout: Share = 0.1
@@ -118,17 +124,17 @@ class Transformer(Options):
     tied: bool = True
     """Are embeddings and readout one table?"""
 
-    score: Score = ScaledDot()
+    score: ScoreConfig = ScaledDotConfig()
     """How relevant a place is, within each head."""
 
-    selection: Selection = Softmax()
+    selection: SelectionConfig = SoftmaxConfig()
     """How much of each place is read."""
 
     copying: bool = False
     """Copy words of the source, too, by how much they are read (See 2017)?"""
 
     @model_validator(mode="after")
-    def _heads_share_the_size(self) -> "Transformer":
+    def _heads_share_the_size(self) -> "TransformerConfig":
         if self.size % self.heads:
             raise ValueError(
                 f"heads is {self.heads} and size {self.size}, which cannot be shared equally. "
@@ -138,8 +144,8 @@ class Transformer(Options):
         return self
 
     @model_validator(mode="after")
-    def _draws_can_be_learned(self) -> "Transformer":
-        if isinstance(self.selection, Hard) and self.selection.gradient == "reinforce":
+    def _draws_can_be_learned(self) -> "TransformerConfig":
+        if isinstance(self.selection, HardConfig) and self.selection.gradient == "reinforce":
             raise ValueError(
                 "hard learns by reinforce, which a transformer cannot: it draws in every layer. "
                 'Set selection.gradient = "gumbel", or choose another selection.'
@@ -147,4 +153,7 @@ class Transformer(Options):
         return self
 
 
-Model = Annotated[Plain | Bahdanau | Luong | Transformer, Field(discriminator="kind")]
+ModelConfig = Annotated[
+    NoAttentionConfig | BahdanauConfig | LuongConfig | TransformerConfig,
+    Field(discriminator="kind"),
+]

@@ -38,9 +38,24 @@ def _encodable(text: str) -> str:
     return text
 
 
+def at_most(most: int) -> AfterValidator:
+    """The most that there is a use for: beyond, memory or time would never suffice."""
+
+    def checked(number: int) -> int:
+        if number > most:
+            raise ValueError(f"Give at most {most:,}.")
+        return number
+
+    return AfterValidator(checked)
+
+
 Texts = Annotated[tuple[Annotated[str, AfterValidator(_encodable)], ...], BeforeValidator(_listed)]
-Count = Annotated[int, Field(ge=0)]
-Size = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=0), at_most(2**31 - 1)]
+Size = Annotated[int, Field(ge=1), at_most(2**31 - 1)]
+Width = Annotated[int, Field(ge=1), at_most(2**16)]
+"""Of vectors and windows."""
+
+Layers = Annotated[int, Field(ge=1), at_most(1000)]
 Positive = Annotated[float, Field(gt=0)]
 AtLeastZero = Annotated[float, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, lt=1)]

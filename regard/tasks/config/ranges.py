@@ -3,11 +3,11 @@
 from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
-from annotated_types import Ge, Gt, Lt, MaxLen, MinLen
+from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
 from pydantic.fields import FieldInfo
 
 from regard.tasks.config.toml import as_value
-from regard.tasks.config.words import listed
+from regard.tasks.config.wording import listed
 
 NAMES = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
 
@@ -15,9 +15,16 @@ NAMES = {int: "a whole number", float: "a number", str: "a text", bool: "true or
 def needed(field: FieldInfo) -> str:
     """What to give, for a key that holds a value.
 
-    >>> from regard.tasks.config.training import Training
-    >>> needed(Training.model_fields["steps"]), needed(Training.model_fields["smoothing"])
-    ('a whole number of 1 or more', 'a number of at least 0 and below 1')
+    >>> from regard.tasks.config.training import TrainingConfig
+    >>> needed(TrainingConfig.model_fields["steps"])
+    'a whole number of 1 or more'
+    >>> needed(TrainingConfig.model_fields["smoothing"])
+    'a number of at least 0 and below 1'
+    >>> from regard.tasks.config.decoding import DecodingConfig
+    >>> needed(DecodingConfig.model_fields["beam"])
+    'a whole number from 1 to 1000'
+    >>> needed(DecodingConfig.model_fields["max_length"])
+    'a whole number from 1 to 1000000'
     """
     kind, limits = _unwrapped(field.annotation, list(field.metadata))
     if get_origin(kind) is Literal:
@@ -51,7 +58,9 @@ def _limit(limits: list[Any], kind: type, name: str) -> Any:
 
 def _range(limits: list[Any]) -> str:
     least, above = _limit(limits, Ge, "ge"), _limit(limits, Gt, "gt")
-    below = _limit(limits, Lt, "lt")
+    below, most = _limit(limits, Lt, "lt"), _limit(limits, Le, "le")
+    if least is not None and most is not None:
+        return f" from {least} to {most}"
     upper = "" if below is None else f" and below {below}"
     if above is not None:
         return f" greater than {above}{upper}"

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from regard.tasks.config.options import Options, Positive, Size
+from regard.tasks.config.options import Options, Positive, Width
 
 
 def _odd(size: int) -> int:
@@ -13,13 +13,13 @@ def _odd(size: int) -> int:
     return size
 
 
-class Dot(Options):
+class DotConfig(Options):
     """e = qᵀk."""
 
     kind: Literal["dot"] = "dot"
 
 
-class ScaledDot(Options):
+class ScaledDotConfig(Options):
     """e = qᵀk · scale."""
 
     kind: Literal["scaled_dot"] = "scaled_dot"
@@ -31,22 +31,22 @@ class ScaledDot(Options):
     """Multiply by a factor that is learned, 1 at first?"""
 
 
-class Bilinear(Options):
+class BilinearConfig(Options):
     """e = qᵀWk."""
 
     kind: Literal["bilinear"] = "bilinear"
 
 
-class Additive(Options):
+class AdditiveConfig(Options):
     """e = vᵀ tanh(W_q q + W_k k)."""
 
     kind: Literal["additive"] = "additive"
 
-    hidden_size: Size = 128
+    hidden_size: Width = 128
     """Size of the space where query and key meet."""
 
 
-class Cosine(Options):
+class CosineConfig(Options):
     """e = sharpness · cosine of q and k."""
 
     kind: Literal["cosine"] = "cosine"
@@ -58,7 +58,7 @@ class Cosine(Options):
     """Learn it, from this value on?"""
 
 
-class Gaussian(Options):
+class GaussianConfig(Options):
     """e = −‖q − k‖² / 2σ²."""
 
     kind: Literal["gaussian"] = "gaussian"
@@ -70,7 +70,7 @@ class Gaussian(Options):
     """Learn it, from this value on?"""
 
 
-class InverseDistance(Options):
+class InverseDistanceConfig(Options):
     """e = 1 / ‖q − k‖."""
 
     kind: Literal["inverse_distance"] = "inverse_distance"
@@ -79,50 +79,50 @@ class InverseDistance(Options):
     """Smaller distances count as this one."""
 
 
-class Location(Options):
+class LocationConfig(Options):
     """e = W q, a number for each place, whatever stands there."""
 
     kind: Literal["location"] = "location"
 
-    max_keys: Size = 256
+    max_keys: Width = 256
     """How many places it knows; a longer source is an error."""
 
 
-class LocationAware(Options):
+class LocationAwareConfig(Options):
     """Additive, and it sees where the last step looked."""
 
     kind: Literal["location_aware"] = "location_aware"
 
-    hidden_size: Size = 128
+    hidden_size: Width = 128
     """Size of the space where query and key meet."""
 
-    filters: Size = 10
+    filters: Width = 10
     """How many filters look at the last step's weights."""
 
-    kernel_size: Annotated[Size, AfterValidator(_odd)] = 31
+    kernel_size: Annotated[Width, AfterValidator(_odd)] = 31
     """How many places each filter sees; an odd number."""
 
 
 Inner = Annotated[
-    Dot
-    | ScaledDot
-    | Bilinear
-    | Additive
-    | Cosine
-    | Gaussian
-    | InverseDistance
-    | Location
-    | LocationAware,
+    DotConfig
+    | ScaledDotConfig
+    | BilinearConfig
+    | AdditiveConfig
+    | CosineConfig
+    | GaussianConfig
+    | InverseDistanceConfig
+    | LocationConfig
+    | LocationAwareConfig,
     Field(discriminator="kind"),
 ]
 
 
-class Coverage(Options):
+class CoverageConfig(Options):
     """Another score, plus weight · what has been read of the key already."""
 
     kind: Literal["coverage"] = "coverage"
 
-    inner: Inner = Additive()
+    inner: Inner = AdditiveConfig()
     """The score that is covered."""
 
     weight: float = -1.0
@@ -132,16 +132,16 @@ class Coverage(Options):
     """How many readings a key has room for at most; no limit unless given."""
 
 
-Score = Annotated[
-    Dot
-    | ScaledDot
-    | Bilinear
-    | Additive
-    | Cosine
-    | Gaussian
-    | InverseDistance
-    | Location
-    | LocationAware
-    | Coverage,
+ScoreConfig = Annotated[
+    DotConfig
+    | ScaledDotConfig
+    | BilinearConfig
+    | AdditiveConfig
+    | CosineConfig
+    | GaussianConfig
+    | InverseDistanceConfig
+    | LocationConfig
+    | LocationAwareConfig
+    | CoverageConfig,
     Field(discriminator="kind"),
 ]

@@ -4,10 +4,18 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from regard.tasks.config.options import AtLeastZero, Count, Options, Positive, Share, Size
+from regard.tasks.config.options import (
+    AtLeastZero,
+    Options,
+    Positive,
+    Share,
+    Size,
+    Width,
+    at_most,
+)
 
 
-class Softmax(Options):
+class SoftmaxConfig(Options):
     """Everything is read a little, the best most."""
 
     kind: Literal["softmax"] = "softmax"
@@ -19,7 +27,7 @@ class Softmax(Options):
     """What share of the weights the context goes without in training."""
 
 
-class Sparsemax(Options):
+class SparsemaxConfig(Options):
     """Like softmax, but most weights are exactly 0."""
 
     kind: Literal["sparsemax"] = "sparsemax"
@@ -28,7 +36,7 @@ class Sparsemax(Options):
     """What share of the weights the context goes without in training."""
 
 
-class Entmax(Options):
+class EntmaxConfig(Options):
     """Between softmax (alpha 1) and sparsemax (alpha 2)."""
 
     kind: Literal["entmax"] = "entmax"
@@ -43,7 +51,7 @@ class Entmax(Options):
     """What share of the weights the context goes without in training."""
 
     @model_validator(mode="after")
-    def _can_be_learned(self) -> "Entmax":
+    def _can_be_learned(self) -> "EntmaxConfig":
         if self.learned and not 1.01 < self.alpha < 2:
             raise ValueError(
                 f"alpha is {self.alpha} and learned. Give a number between 1.01 and 2, "
@@ -52,7 +60,7 @@ class Entmax(Options):
         return self
 
 
-class Hard(Options):
+class HardConfig(Options):
     """One place only: drawn in training, the best one otherwise."""
 
     kind: Literal["hard"] = "hard"
@@ -64,27 +72,27 @@ class Hard(Options):
     """That of gumbel's softmax."""
 
 
-class LocalMonotonic(Options):
+class LocalMonotonicConfig(Options):
     """A window around place t at step t."""
 
     kind: Literal["local_monotonic"] = "local_monotonic"
 
-    window: Count = 10
+    window: Annotated[int, Field(ge=0), at_most(2**16)] = 10
     """How many places are read on each side."""
 
     dropout: Share = 0.0
     """What share of the weights the context goes without in training."""
 
 
-class LocalPredictive(Options):
+class LocalPredictiveConfig(Options):
     """A window around a place that the query foretells."""
 
     kind: Literal["local_predictive"] = "local_predictive"
 
-    window: Count = 10
+    window: Annotated[int, Field(ge=0), at_most(2**16)] = 10
     """How many places are read on each side."""
 
-    hidden_size: Size | None = None
+    hidden_size: Width | None = None
     """Size of the foretelling's hidden layer; the query's size unless given."""
 
     sigma: Positive | None = None
@@ -94,7 +102,7 @@ class LocalPredictive(Options):
     """What share of the weights the context goes without in training."""
 
 
-class Monotonic(Options):
+class MonotonicConfig(Options):
     """Only ever move forward."""
 
     kind: Literal["monotonic"] = "monotonic"
@@ -106,7 +114,7 @@ class Monotonic(Options):
     """Standard deviation of what is added to the scores in training."""
 
 
-class TopK(Options):
+class TopKConfig(Options):
     """Softmax over the few best keys."""
 
     kind: Literal["top_k"] = "top_k"
@@ -118,7 +126,14 @@ class TopK(Options):
     """What share of the weights the context goes without in training."""
 
 
-Selection = Annotated[
-    Softmax | Sparsemax | Entmax | Hard | LocalMonotonic | LocalPredictive | Monotonic | TopK,
+SelectionConfig = Annotated[
+    SoftmaxConfig
+    | SparsemaxConfig
+    | EntmaxConfig
+    | HardConfig
+    | LocalMonotonicConfig
+    | LocalPredictiveConfig
+    | MonotonicConfig
+    | TopKConfig,
     Field(discriminator="kind"),
 ]

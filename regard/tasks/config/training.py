@@ -6,10 +6,18 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from regard.tasks.config.options import AtLeastZero, Count, Options, Positive, Share, Size
+from regard.tasks.config.options import (
+    AtLeastZero,
+    Count,
+    Options,
+    Positive,
+    Share,
+    Size,
+    at_most,
+)
 
 
-class Tokens(Options):
+class TokenBatches(Options):
     """A batch is filled by tokens, padding counted."""
 
     kind: Literal["tokens"] = "tokens"
@@ -18,7 +26,7 @@ class Tokens(Options):
     """How many tokens of the longer side."""
 
 
-class Sentences(Options):
+class SentenceBatches(Options):
     """A batch is filled by pairs, however long."""
 
     kind: Literal["sentences"] = "sentences"
@@ -27,7 +35,7 @@ class Sentences(Options):
     """How many pairs."""
 
 
-Batch = Annotated[Tokens | Sentences, Field(discriminator="kind")]
+BatchConfig = Annotated[TokenBatches | SentenceBatches, Field(discriminator="kind")]
 
 
 def _a_device(name: str) -> str:
@@ -36,13 +44,13 @@ def _a_device(name: str) -> str:
     return name
 
 
-class Learning(Options, ABC):
+class OptimizationConfig(Options, ABC):
     """How a model learns, whatever it is."""
 
     steps: Count
     """How many updates."""
 
-    batch: Batch = Tokens()
+    batch: BatchConfig = TokenBatches()
     """What an update learns from."""
 
     accumulate: Size = 1
@@ -81,7 +89,7 @@ class Learning(Options, ABC):
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     """Everything random follows from it."""
 
-    threads: Count = 0
+    threads: Annotated[Count, at_most(1024)] = 0
     """How many threads compute; 0: as many as torch takes by itself."""
 
     autocast: bool = True
@@ -91,7 +99,7 @@ class Learning(Options, ABC):
     """Where to compute: auto, cpu, cuda, cuda:1, mps."""
 
 
-class Training(Learning):
+class TrainingConfig(OptimizationConfig):
     """How a translator learns."""
 
     steps: Size = 10000
@@ -118,13 +126,13 @@ class Training(Learning):
     answered."""
 
 
-class AlignerTraining(Learning):
+class AlignerTrainingConfig(OptimizationConfig):
     """How an aligner learns."""
 
     steps: Count = 0
     """How many updates; 0: five passes over the pairs, and 400 updates at least."""
 
-    batch: Batch = Tokens(size=8192)
+    batch: BatchConfig = TokenBatches(size=8192)
     """What an update learns from."""
 
     rate: Positive = 3e-3

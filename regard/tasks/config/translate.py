@@ -2,32 +2,32 @@
 
 from typing import Literal
 
-from regard.tasks.config.data import Data
-from regard.tasks.config.decoding import Decoding
-from regard.tasks.config.model import Bahdanau, Model
+from regard.tasks.config.data import PairDataConfig
+from regard.tasks.config.decoding import DecodingConfig
+from regard.tasks.config.model import BahdanauConfig, ModelConfig
 from regard.tasks.config.options import Options
-from regard.tasks.config.text import Bpe, Text
-from regard.tasks.config.training import Training
+from regard.tasks.config.tokenizer import BpeConfig, TokenizerConfig
+from regard.tasks.config.training import TrainingConfig
 
 
-class Translate(Options):
+class TranslateConfig(Options):
     """From pairs of text to a model that translates."""
 
     task: Literal["translate"] = "translate"
     """What is learned."""
 
-    data: Data = Data()
+    data: PairDataConfig = PairDataConfig()
     """Which files are learned from."""
 
-    text: Text = Bpe()
+    text: TokenizerConfig = BpeConfig()
     """How text becomes tokens."""
 
-    model: Model = Bahdanau()
+    model: ModelConfig = BahdanauConfig()
     """What reads the source and writes the target."""
 
-    training: Training = Training()
+    training: TrainingConfig = TrainingConfig()
     """How it learns. Steps, patience, how often to save and validate, how many checkpoints to keep,
     threads and device may change when a run is resumed."""
 
-    decoding: Decoding = Decoding()
+    decoding: DecodingConfig = DecodingConfig()
     """How it is asked for its answer; may change when a run is resumed."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from regard.seq2seq.examples import Span
+from regard.seq2seq.batch import Span
 
 Link = tuple[int, int]
 """A character of the source and one of the target, both counted from 0."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
 
-from regard.seq2seq.examples import Span
+from regard.seq2seq.batch import Span
 from regard.tasks.dates.example import Example
 from regard.tasks.dates.languages import LANGUAGES, Language
 from regard.tasks.dates.pieces import Part, Piece, number, parse, pattern_of, written

@@ -9,20 +9,20 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention.errors import OptionError
-from regard.seq2seq.data import Pair, PairCodec, plan
-from regard.seq2seq.examples import Span
-from regard.seq2seq.reading import (
+from regard.seq2seq.alignment import (
     SYMMETRIES,
-    Above,
-    Best,
+    Argmax,
     Extraction,
-    Joined,
     Links,
+    Threshold,
+    UnitWeights,
     by_units,
     product,
-    symmetrised,
-    turned,
+    swapped,
+    symmetrize,
 )
+from regard.seq2seq.batch import Span
+from regard.seq2seq.data import Pair, PairCodec, plan_batches
 
 WINDOW, TOKENS = 4096, 4096
 """How many pairs are held at once, and how many tokens are in a batch."""
@@ -33,7 +33,7 @@ ONE_WAY = ("forward", "backward")
 Progress = Callable[[int], None]
 Read = TypeVar("Read")
 Weights = Float[Tensor, "target source"]
-Soft = tuple[Joined, Joined | None]
+Soft = tuple[UnitWeights, UnitWeights | None]
 """What target units read of source units; and source units of target units, if that is known."""
 
 
@@ -75,7 +75,7 @@ class Aligning:
     """
 
     units: str = "word"
-    rule: Extraction = field(default_factory=Best)
+    rule: Extraction = field(default_factory=Argmax)
     symmetry: str = "grow-diag-final-and"
     threshold: float = 0.3
     layer: str = ""
@@ -122,7 +122,9 @@ def in_windows(
     stream, done = iter(pairs), 0
     while window := list(islice(stream, WINDOW)):
         found: dict[int, Read] = {}
-        for numbers in plan([codec.size(p) for p in window], seed=0, epoch=0, tokens=TOKENS):
+        for numbers in plan_batches(
+            [codec.size(p) for p in window], seed=0, epoch=0, tokens=TOKENS
+        ):
             some = [window[number] for number in numbers]
             found.update(zip(numbers, read(some), strict=True))
             if progress is not None:
@@ -138,18 +140,18 @@ def linked(soft: Soft, options: Aligning) -> Alignment:
         return Alignment(options.rule(forward.weights, forward.nothing), forward.weights)
     there, back = (options.rule(each.weights, each.nothing) for each in (forward, backward))
     if options.symmetry == "backward":
-        return Alignment(turned(back), backward.weights.mT)
+        return Alignment(swapped(back), backward.weights.mT)
     both = product(forward.weights, backward.weights)
     if options.symmetry == "product":
-        return Alignment(Above(options.threshold, null=1.0)(both), both)
-    return Alignment(symmetrised(options.symmetry, there, turned(back)), both)
+        return Alignment(Threshold(options.threshold, null=1.0)(both), both)
+    return Alignment(symmetrize(options.symmetry, there, swapped(back)), both)
 
 
 def agreement(forward: Iterable[Links], backward: Iterable[Links]) -> float:
     """What share of all links two directions both have; each counts its own source first."""
     both, total = 0, 0
     for one, other in zip(forward, backward, strict=True):
-        both += 2 * len(one & turned(other))
+        both += 2 * len(one & swapped(other))
         total += len(one) + len(other)
     return both / max(1, total)
 

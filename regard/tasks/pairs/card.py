@@ -1,6 +1,5 @@
 """A model card: what a run's model is, what it learned from and how good it is, for people."""
 
-import json
 import platform
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
@@ -9,16 +8,17 @@ from typing import Any
 
 from torch import nn
 
+from regard.seq2seq.system.files import open_regular, parse_json
 from regard.seq2seq.training import Outcome
-from regard.tasks.config.align import Align
-from regard.tasks.config.translate import Translate
+from regard.tasks.config.align import AlignConfig
+from regard.tasks.config.translate import TranslateConfig
 from regard.tasks.pairs.examples import Examples
 
 CARD, LOG = "card.md", "log.jsonl"
 PACKAGES = ("regard", "torch", "tokenizers", "sacrebleu")
 
 
-ASKED = {
+USAGE = {
     "translate": "regard predict {} input.txt",
     "align": "regard align {} pairs.tsv > links.pharaoh",
 }
@@ -32,19 +32,19 @@ HOW_GOOD = {
 
 def card(
     directory: Path,
-    config: Translate | Align,
+    config: TranslateConfig | AlignConfig,
     examples: Examples,
     model: nn.Module,
     outcome: Outcome,
 ) -> str:
     """The card of a run as it stands, as Markdown."""
     count = sum(parameter.numel() for parameter in model.parameters())
-    judged = _validated(directory / LOG, None if outcome.best is None else outcome.best.step)
+    judged = _validated(directory, None if outcome.best is None else outcome.best.step)
     name = directory.resolve().name
     sections = {
         f"# {name}": [
             f"{_what(config)} with {count:,} parameters. Training {outcome}.",
-            f"    {ASKED[config.task].format(directory)}",
+            f"    {USAGE[config.task].format(directory)}",
         ],
         "## What it learned from": [
             _table(("files", "pairs", "SHA-256"), _files(config, examples)),
@@ -64,8 +64,8 @@ def card(
     return "\n\n".join("\n\n".join([head, *texts]) for head, texts in sections.items()) + "\n"
 
 
-def _what(config: Translate | Align) -> str:
-    if isinstance(config, Align):
+def _what(config: TranslateConfig | AlignConfig) -> str:
+    if isinstance(config, AlignConfig):
         return "A word aligner"
     return f"A translator of kind `{config.model.kind}`"
 
@@ -81,7 +81,7 @@ def versions() -> dict[str, str]:
     return found
 
 
-def _files(config: Translate | Align, examples: Examples) -> list[tuple[str, str, str]]:
+def _files(config: TranslateConfig | AlignConfig, examples: Examples) -> list[tuple[str, str, str]]:
     data, rows = config.data, []
     rows.append((_named(data.train), f"{len(examples.numbers):,}", examples.hashes["train"]))
     if "valid" in examples.hashes:
@@ -99,17 +99,27 @@ def _notes(examples: Examples) -> str:
     return f"Of the lines: {'; '.join(examples.notes)}." if examples.notes else ""
 
 
-def _validated(log: Path, step: int | None) -> list[tuple[str, str]]:
-    """The scores of the validation that found the best weights."""
-    if step is None:
-        return []
+def _validated(directory: Path, step: int | None) -> list[tuple[str, str]]:
+    """The scores of the validation that found the best weights; none if the log has lost them."""
     found: Mapping[str, Any] = {}
-    with log.open(encoding="utf-8") as lines:
+    with open(open_regular(directory, LOG), "rb") as lines:
         for line in lines:
-            said = json.loads(line)
-            if said["step"] == step and "validation" in said:
-                found = said["validation"]
-    return [(name, "–" if value is None else f"{value:.4g}") for name, value in found.items()]
+            match _parsed(line):
+                case {"step": at, "validation": dict(scores)} if at == step:
+                    found = scores
+    return [(name, _number(value)) for name, value in found.items()]
+
+
+def _parsed(line: bytes) -> object:
+    """What a line says; None for one that somebody has spoilt."""
+    try:
+        return parse_json(line)
+    except ValueError:
+        return None
+
+
+def _number(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, int | float) else "–"
 
 
 def _table(head: tuple[str, ...], rows: Any) -> str:

@@ -1,11 +1,12 @@
 """The pairs that a run learns from, and those that it is judged by."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from regard.seq2seq.data import Clean, Pair, PairCorpus, SoundPairs, clean, open_pairs, split
+from regard.seq2seq.data import Clean, Pair, PairCorpus, ValidatedPairs, clean, open_pairs, split
 from regard.seq2seq.errors import ConfigError
-from regard.tasks.config.data import Data, Files
+from regard.tasks.config.data import FilesConfig, PairDataConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Examples:
         return [self.corpus[number].target or "" for number in self.numbers]
 
 
-def open_examples(data: Files) -> Examples:
+def open_examples(data: FilesConfig) -> Examples:
     """Open the files of a configuration, and part what is learned from what is not.
 
     Whatever its seed, a run on these files keeps the same pairs to validate on: runs can be
@@ -49,7 +50,7 @@ def open_examples(data: Files) -> Examples:
         hashes["valid"] = other.fingerprint()
         valid = [other[number] for number in kept.numbers]
         return Examples(corpus, usable.numbers, valid, hashes, notes)
-    if not isinstance(data, Data):
+    if not isinstance(data, PairDataConfig):
         valid = [corpus[number] for number in usable.numbers]
         return Examples(corpus, usable.numbers, valid, hashes, notes)
     sources = (corpus[number].source for number in usable.numbers)
@@ -59,16 +60,18 @@ def open_examples(data: Files) -> Examples:
     return Examples(corpus, numbers, valid, hashes, notes)
 
 
-def open_files(paths: Sequence[str], data: Files) -> PairCorpus:
+def open_files(paths: Sequence[str], data: FilesConfig) -> PairCorpus:
     """Files of pairs as the configuration says they are written."""
     if not paths:
         raise ConfigError("data.train names no file. Give one: --data pairs.tsv.")
     return open_pairs(paths, fields=(data.fields[0], data.fields[1]))
 
 
-def open_given(data: Files, paths: Sequence[str]) -> SoundPairs:
+def open_given(data: FilesConfig, paths: Sequence[str]) -> ValidatedPairs:
     """Pairs from other files that are written as those of a run; raise if one is bad."""
-    return SoundPairs(open_files(paths, data))
+    # However long: what a model is asked about is bounded by its tokens, line by line.
+    fields = data.fields[0], data.fields[1]
+    return ValidatedPairs(open_pairs(paths, fields=fields, longest=sys.maxsize))
 
 
 def _notes(found: Clean, paths: Sequence[str]) -> list[str]:

@@ -3,15 +3,15 @@
 from collections.abc import Iterable, Iterator
 from typing import final
 
-from regard.seq2seq.data import Lines, Link, PairCorpus, read_lines, told
+from regard.seq2seq.alignment import Gold, by_units, check_range, read_pharaoh
+from regard.seq2seq.batch import Fault
+from regard.seq2seq.data import Lines, Link, PairCorpus, format_fault, read_lines
 from regard.seq2seq.errors import DataError
-from regard.seq2seq.examples import Fault
-from regard.seq2seq.reading import Gold, by_units, check_range, read_pharaoh
-from regard.tasks.config.data import Data
+from regard.tasks.config.data import PairDataConfig
 
 
 @final
-class GivenLinks:
+class AlignmentLinks:
     """For each pair of a corpus which characters belong together; read when they are asked for.
 
     No sequence: a line may be broken, and asking for it says so.
@@ -60,7 +60,7 @@ class GivenLinks:
     def check(self, numbers: Iterable[int]) -> None:
         """Raise if something is wrong with the links of these pairs."""
         for fault in self.faults(numbers):
-            line = told(fault)
+            line = format_fault(fault)
             raise DataError(line if line.endswith("?") else f"{line}.")
 
 
@@ -70,6 +70,6 @@ def _meant(given: Gold) -> list[tuple[int, int]]:
     return sorted(given.sure | {link for link in given.possible if link[1] not in told})
 
 
-def open_links(data: Data, corpus: PairCorpus) -> GivenLinks:
+def open_links(data: PairDataConfig, corpus: PairCorpus) -> AlignmentLinks:
     """The links that a configuration names, for its pairs."""
-    return GivenLinks(read_lines(data.links[0]), corpus, data.link_units)
+    return AlignmentLinks(read_lines(data.links[0]), corpus, data.link_units)

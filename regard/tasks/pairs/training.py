@@ -1,52 +1,50 @@
 """Training in a folder, on pairs of text; the same again goes on where it was."""
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from torch import nn
 
-from regard.attention.kernels import kept_heap
-from regard.seq2seq.data import PairCodec, Text, plan
+from regard.attention.kernels import keep_heap
+from regard.seq2seq.data import PairCodec, Tokenizer, plan_batches
 from regard.seq2seq.errors import ConfigError, DataError
+from regard.seq2seq.system.files import write_whole
 from regard.seq2seq.training import (
-    Job,
+    Checkpoints,
     Outcome,
     Plan,
     Reporter,
-    TrainingOptions,
+    TrainingJob,
     Validate,
     run,
-    settle,
+    seed_torch,
 )
-from regard.tasks.config import as_toml, check_resumable, load
-from regard.tasks.config.align import Align
-from regard.tasks.config.training import Learning, Tokens
-from regard.tasks.config.translate import Translate
+from regard.tasks.config import as_toml, check_resumable
+from regard.tasks.config.align import AlignConfig
+from regard.tasks.config.memory_limit import TRAINED, check_room
+from regard.tasks.config.training import TokenBatches
+from regard.tasks.config.translate import TranslateConfig
 from regard.tasks.pairs.card import CARD, card
 from regard.tasks.pairs.examples import Examples, open_examples
-from regard.tasks.pairs.files import keep_text
-from regard.tasks.pairs.links import GivenLinks
-from regard.tasks.pairs.runs import CONFIG, check_task
-from regard.tasks.pairs.texts import keep_texts, kept_texts, new_texts
+from regard.tasks.pairs.identity import requested, settings_of, training_options
+from regard.tasks.pairs.links import AlignmentLinks
+from regard.tasks.pairs.runs import CONFIG, check_task, load_config
+from regard.tasks.pairs.tokenizers import fit_tokenizers, load_tokenizers, tokenizers_of
 
-SCHEDULES = {"none": "constant", "cosine": "cosine", "inverse_root": "inverse_root"}
-
-Config = TypeVar("Config", Translate, Align)
+Config = TypeVar("Config", TranslateConfig, AlignConfig)
 
 
 @dataclass(frozen=True, slots=True)
-class Task(Generic[Config]):
+class PairTask(Generic[Config]):
     """What a task on pairs has of its own."""
 
-    codec: Callable[[Config, tuple[Text, Text], GivenLinks | None], PairCodec]
+    codec: Callable[[Config, tuple[Tokenizer, Tokenizer], AlignmentLinks | None], PairCodec]
     model: Callable[[Config, PairCodec, Examples], nn.Module]
-    judge: Callable[[Config, PairCodec, Examples], Validate]
-    fixed: Callable[[Config], Mapping[str, Any]]
-    """What of its training makes a run this run, beside what the loop is told."""
-
-    links: Callable[[Config, Examples], GivenLinks | None] = lambda *_: None
+    validator: Callable[[Config, PairCodec, Examples], Validate]
+    links: Callable[[Config, Examples], AlignmentLinks | None] = lambda *_: None
     """Given alignments that guide it."""
 
     steps: Callable[[Config, Plan], int] = lambda config, _: config.training.steps
@@ -54,56 +52,52 @@ class Task(Generic[Config]):
 
 
 def train_on_pairs(
-    task: Task[Config], directory: Path | str, config: Config, reporter: Reporter | None = None
+    task: PairTask[Config], directory: Path | str, config: Config, reporter: Reporter | None = None
 ) -> Outcome:
     """Train in a folder, or go on there."""
     directory = Path(directory)
-    begun = (directory / CONFIG).exists()
+    begun = os.path.lexists(directory / CONFIG)
     if begun:
         check_task(directory, config.task, "Take another folder.")
-        check_resumable(load(type(config), path=str(directory / CONFIG)), config)
+        check_resumable(load_config(directory, type(config)), config)
     examples = open_examples(config.data)
     links = task.links(config, examples)
     if reporter is not None:
         for note in examples.notes:
             reporter.noted(note)
-    texts = kept_texts(directory) if begun else new_texts(config.text, examples)
+    # Tokenizers without a checkpoint are bound to nothing: they are built anew.
+    trained = begun and bool(Checkpoints(directory).steps())
+    kept = load_tokenizers(directory) if trained else None
+    texts = fit_tokenizers(config.text, examples) if kept is None else kept.parse()
     codec = task.codec(config, texts, None)
     planned = _plan(examples, codec, config)
-    # Not before: a folder whose data were refused is no run.
-    if not begun:
-        directory.mkdir(parents=True, exist_ok=True)
-        keep_texts(directory, texts)
-        keep_text(directory / CONFIG, as_toml(config))
-    settle(config.training.seed, "initialisation")
+    seed_torch(config.training.seed, "initialisation")
     model = task.model(config, codec, examples)
-    job = Job(
+    check_room(sum(parameter.numel() for parameter in model.parameters()), TRAINED)
+    # Not before: a folder whose data or model were refused is no run.
+    if kept is None:
+        directory.mkdir(parents=True, exist_ok=True)
+        kept = tokenizers_of(directory, texts)
+        kept.save()
+        write_whole(directory, CONFIG, as_toml(config).encode())
+    hashes = {**examples.hashes, **({} if links is None else {"links": links.digest})}
+    job = TrainingJob(
         model, examples.corpus, task.codec(config, texts, links), planned,
-        validate=task.judge(config, codec, examples),
-        settings={**_fixed(config), **task.fixed(config)},
-        data={**examples.hashes, **({} if links is None else {"links": links.digest})},
+        validate=task.validator(config, codec, examples),
+        settings=settings_of(config),
+        data=hashes | kept.hashes,
+        asked=requested(config),
     )  # fmt: skip
     options = training_options(config.training, task.steps(config, planned))
-    with kept_heap():
+    with keep_heap():
         outcome = run(directory, job, options, reporter)
-    keep_text(directory / CONFIG, as_toml(config))
-    keep_text(directory / CARD, card(directory, config, examples, model, outcome))
+    write_whole(directory, CONFIG, as_toml(config).encode())
+    made = card(directory, config, examples, model, outcome)
+    write_whole(directory, CARD, made.encode())
     return outcome
 
 
-def training_options(given: Learning, steps: int) -> TrainingOptions:
-    """How the loop is told, with so many updates."""
-    names = (
-        "save_every", "validate_every", "keep", "patience", "seed",
-        "rate", "warmup", "clip", "ema", "accumulate", "autocast", "threads", "device",
-    )  # fmt: skip
-    options: dict[str, Any] = {name: getattr(given, name) for name in names}
-    watch = getattr(given, "watch", "loss")
-    options |= {"decay": given.weight_decay, "watch": watch, "maximise": watch != "loss"}
-    return TrainingOptions(steps=steps, schedule=SCHEDULES[given.decay], **options)  # type: ignore[arg-type]
-
-
-def _plan(examples: Examples, codec: PairCodec, config: Translate | Align) -> Plan:
+def _plan(examples: Examples, codec: PairCodec, config: TranslateConfig | AlignConfig) -> Plan:
     """The batches of an epoch, as numbers of the corpus."""
     sizes = [codec.sizes(examples.corpus[number]) for number in examples.numbers]
     longest = config.data.longest
@@ -119,18 +113,10 @@ def _plan(examples: Examples, codec: PairCodec, config: Translate | Align) -> Pl
         raise ConfigError(f"no pair has at most {longest} tokens. Raise data.longest.")
     numbers, lengths = [examples.numbers[n] for n in short], [sizes[n] for n in short]
     batch, seed = config.training.batch, config.training.seed
-    how = {"tokens" if isinstance(batch, Tokens) else "sentences": batch.size}
+    how = {"tokens" if isinstance(batch, TokenBatches) else "sentences": batch.size}
 
     def planned(epoch: int) -> list[list[int]]:
-        places = plan(lengths, seed=seed, epoch=epoch, **how)
+        places = plan_batches(lengths, seed=seed, epoch=epoch, **how)
         return [[numbers[place] for place in each] for each in places]
 
     return planned
-
-
-def _fixed(config: Translate | Align) -> dict[str, Any]:
-    """What makes a run this run, beside how it is trained."""
-    whole = config.model_dump(mode="json", include={"text", "model"})
-    whole["batch"] = config.training.batch.model_dump(mode="json")
-    whole["longest"], whole["on_bad_input"] = config.data.longest, config.data.on_bad_input
-    return whole

@@ -1,6 +1,6 @@
 """Translate: a file of pairs in, a model that answers out."""
 
 from regard.tasks.translate.training import train
-from regard.tasks.translate.translator import Translator, together
+from regard.tasks.translate.translator import Translator, load_ensemble
 
-__all__ = ["Translator", "together", "train"]
+__all__ = ["Translator", "load_ensemble", "train"]

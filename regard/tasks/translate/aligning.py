@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from regard.seq2seq.data import Pair
+from regard.seq2seq.alignment import Argmax, UnitWeights, by_units, joined
+from regard.seq2seq.batch import SourceTarget
+from regard.seq2seq.data import BoundedPairs, Pair
+from regard.seq2seq.decoders.attention_maps import LATER
 from regard.seq2seq.errors import ConfigError
-from regard.seq2seq.examples import Pairs
-from regard.seq2seq.reading import Best, Joined, by_units, joined
-from regard.seq2seq.readings import LATER
 from regard.tasks.pairs.aligning import Progress, Soft, agreement, in_windows
-from regard.tasks.translate.guiding import is_guided
-from regard.tasks.translate.readings import layers, token_weights, usual_layer
+from regard.tasks.translate.guided_alignment import is_guided
+from regard.tasks.translate.layer_choice import layers, token_weights, usual_layer
 from regard.tasks.translate.translator import Translator
 
 TRIED = 200
@@ -27,6 +27,13 @@ class ByAttention:
     def __init__(self, one: Translator, other: Translator | None = None) -> None:
         self.one, self.other, self.codec = one, other, one.codec
 
+    def bounded(self, pair: Pair) -> Pair:
+        """As much of the pair as each direction may read; nothing if it is skipped."""
+        kept = self.one.bounded(pair) or pair.nothing()
+        if self.other is None:
+            return kept
+        return (self.other.bounded(kept.swapped()) or pair.nothing()).swapped()
+
     def soft(
         self,
         pairs: Sequence[Pair],
@@ -40,8 +47,9 @@ class ByAttention:
             alone = soft_alignments(self.one, pairs, units=units, layer=layer, progress=progress)
             yield from ((each, None) for each in alone)
             return
+        pairs = BoundedPairs(pairs, self.bounded)  # the same words for both
         layer, back = agreeing_layers(self.one, self.other, pairs, units, layer)
-        swapped = (Pair(pair.target or "", pair.source, pair.line) for pair in pairs)
+        swapped = (pair.swapped() for pair in pairs)
         there = soft_alignments(self.one, pairs, units=units, layer=layer, progress=progress)
         yield from zip(
             there, soft_alignments(self.other, swapped, units=units, layer=back), strict=True
@@ -64,7 +72,7 @@ def soft_alignments(
     units: str = "word",
     layer: str = "",
     progress: Progress | None = None,
-) -> Iterator[Joined]:
+) -> Iterator[UnitWeights]:
     """For each pair what the units of its target read of those of its source.
 
     Args:
@@ -75,8 +83,9 @@ def soft_alignments(
         progress: Hears how many pairs are done.
     """
     check_reads(translator)  # told before anything is computed
+    kept = (translator.bounded(pair) or pair.nothing() for pair in pairs)
     return in_windows(
-        translator.codec, pairs, lambda some: _batch(translator, some, units, layer), progress
+        translator.codec, kept, lambda some: _batch(translator, some, units, layer), progress
     )
 
 
@@ -93,14 +102,14 @@ def agreeing_layers(
     """
     some = [pair for pair in pairs[:TRIED] if pair.target]
     sides = forward, backward
-    swapped = [Pair(pair.target or "", pair.source, pair.line) for pair in some]
+    swapped = [pair.swapped() for pair in some]
     links = []
     for translator, given in zip(sides, (some, swapped), strict=True):
         own = {}
         named = [layer] if layer and translator is forward else _tried(translator)
         for name in named:
             soft = soft_alignments(translator, given, units=units, layer=name)
-            own[name] = [Best()(each.weights, each.nothing) for each in soft]
+            own[name] = [Argmax()(each.weights, each.nothing) for each in soft]
         links.append(own)
     return max(
         ((one, other) for one in links[0] for other in links[1]),
@@ -116,14 +125,16 @@ def _tried(translator: Translator) -> list[str]:
     return known if known == [""] else [name + later for name in known for later in ("", LATER)]
 
 
-def _batch(translator: Translator, pairs: Sequence[Pair], units: str, layer: str) -> list[Joined]:
+def _batch(
+    translator: Translator, pairs: Sequence[Pair], units: str, layer: str
+) -> list[UnitWeights]:
     batch = translator.codec.collate(range(len(pairs)), pairs)
     return by_pair(translator, batch, pairs, units, layer)
 
 
 def by_pair(
-    translator: Translator, batch: Pairs, pairs: Sequence[Pair], units: str, layer: str
-) -> list[Joined]:
+    translator: Translator, batch: SourceTarget, pairs: Sequence[Pair], units: str, layer: str
+) -> list[UnitWeights]:
     """For each row of a batch what the units of its target read of those of its source."""
     assert batch.target is not None
     weights = token_weights(translator.readers, batch, layer)

@@ -4,9 +4,9 @@ import random
 
 import torch
 
-from regard.seq2seq.aligner import Aligner, Side, spelling
-from regard.seq2seq.data import Bare, Pair, PairCodec
-from regard.seq2seq.reading import Best, Gold, alignment_error
+from regard.seq2seq.alignment import Argmax, Gold, alignment_error
+from regard.seq2seq.data import AlignmentWords, Pair, PairCodec
+from regard.seq2seq.models.aligner import Aligner, VocabularySide, char_ngrams
 from regard.seq2seq.training import Optimiser, TrainingOptions, updates
 
 WORDS, FILLER = 30, "um"
@@ -34,10 +34,15 @@ def corpus(count: int, seed: int) -> tuple[list[Pair], list[Gold]]:
 
 
 def made(pairs: list[Pair]) -> tuple[Aligner, PairCodec]:
-    texts = Bare.build([p.source for p in pairs]), Bare.build([p.target or "" for p in pairs])
+    texts = (
+        AlignmentWords.build([p.source for p in pairs]),
+        AlignmentWords.build([p.target or "" for p in pairs]),
+    )
     torch.manual_seed(1)
     sides = [
-        Side(torch.ones(len(t), dtype=torch.long), spelling([*[""] * 4, *t.pieces[4:]], 32), 32)
+        VocabularySide(
+            torch.ones(len(t), dtype=torch.long), char_ngrams([*[""] * 4, *t.pieces[4:]], 32), 32
+        )
         for t in texts
     ]
     return Aligner(sides[0], sides[1], jumps=3), PairCodec(*texts)
@@ -60,12 +65,12 @@ def test_it_finds_what_the_words_were_made_of() -> None:
     pairs, gold = corpus(600, seed=1)
     model, codec = learned(pairs, steps=100)
     batch = codec.collate(range(100), pairs[:100])
-    found = model.judged(batch)
+    found = model.posteriors(batch)
     links = []
     for row, pair in enumerate(pairs[:100]):
         sizes = len((pair.target or "").split()), len(pair.source.split())
         weights = found.forward[row, : sizes[0], : sizes[1]]
-        links.append(Best()(weights, 1 - weights.sum(-1)))
+        links.append(Argmax()(weights, 1 - weights.sum(-1)))
     error = {score.name: score.value for score in alignment_error(links, gold[:100])}
     assert error["AER"] < 0.05
 
@@ -91,8 +96,8 @@ def test_words_never_seen_are_known_by_their_stems() -> None:
     seen, _ = inflected(400, seed=1, new=False)
     unseen, gold = inflected(100, seed=2, new=True)
     model, codec = learned([*seen, *unseen], steps=100, shown=len(seen))
-    found = model.judged(codec.collate(range(100), unseen))
-    links = [Best()(weights, 1 - weights.sum(-1)) for weights in found.forward]
+    found = model.posteriors(codec.collate(range(100), unseen))
+    links = [Argmax()(weights, 1 - weights.sum(-1)) for weights in found.forward]
     error = {score.name: score.value for score in alignment_error(links, gold)}
     assert error["AER"] < 0.2
 
@@ -100,7 +105,7 @@ def test_words_never_seen_are_known_by_their_stems() -> None:
 def test_both_directions_are_probabilities() -> None:
     pairs, _ = corpus(20, seed=2)
     model, codec = made(pairs)
-    found = model.eval().judged(codec.collate(range(20), pairs))
+    found = model.eval().posteriors(codec.collate(range(20), pairs))
     for sums in (found.forward.sum(-1), found.backward.sum(-2)):
         assert (sums >= 0).all()
         assert (sums <= 1 + 1e-5).all()
@@ -114,8 +119,8 @@ def test_what_is_read_is_turned_when_the_sides_are() -> None:
     other = Aligner(model.lexicon.target, model.lexicon.source, jumps=3)
     turned = [Pair(p.target or "", p.source, p.line) for p in pairs]
     back = PairCodec(codec.target_text, codec.source_text)
-    there = model.eval().judged(codec.collate(range(5), pairs))
-    here = other.eval().judged(back.collate(range(5), turned))
+    there = model.eval().posteriors(codec.collate(range(5), pairs))
+    here = other.eval().posteriors(back.collate(range(5), turned))
     torch.testing.assert_close(there.forward, here.backward.mT)
     torch.testing.assert_close(there.backward, here.forward.mT)
 
@@ -124,11 +129,11 @@ def test_training_forgets_what_words_summed_to() -> None:
     pairs, _ = corpus(5, seed=4)
     model, codec = made(pairs)
     batch = codec.collate(range(5), pairs)
-    before = model.eval().judged(batch).log_prob
+    before = model.eval().posteriors(batch).log_prob
     model.train()
     with torch.no_grad():
         model.lexicon.target.bias += torch.randn_like(model.lexicon.target.bias)
-    after = model.eval().judged(batch).log_prob
-    fresh = Aligner(model.lexicon.source, model.lexicon.target, jumps=3).eval().judged(batch)
+    after = model.eval().posteriors(batch).log_prob
+    fresh = Aligner(model.lexicon.source, model.lexicon.target, jumps=3).eval().posteriors(batch)
     assert before != after
     torch.testing.assert_close(after, fresh.log_prob)

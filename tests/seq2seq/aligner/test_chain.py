@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from regard.seq2seq.aligner import Chain, Posterior, posterior
-from regard.seq2seq.aligner.model import Cells, Words, _learned
+from regard.seq2seq.models.aligner import Posterior, Transitions, posterior
+from regard.seq2seq.models.aligner.aligner import Cells, WordIds, _learned
 
 
 def every(
-    words: Tensor, nothing: Tensor, chain: Chain
+    words: Tensor, nothing: Tensor, chain: Transitions
 ) -> list[tuple[tuple[tuple[int, bool], ...], Tensor]]:
     """Each alignment of one sentence with its probability: where the reader is, and is it silent?
 
@@ -45,8 +45,10 @@ def sentence(targets: int, sources: int, seed: int) -> tuple[Tensor, Tensor, Ten
     return words, nothing, widths, torch.randn((), generator=generator, dtype=torch.float64)
 
 
-def read(words: Tensor, nothing: Tensor, widths: Tensor, empty: Tensor) -> tuple[Posterior, Chain]:
-    chain = Chain.of(widths, empty, torch.ones(1, words.shape[1], dtype=torch.bool))
+def read(
+    words: Tensor, nothing: Tensor, widths: Tensor, empty: Tensor
+) -> tuple[Posterior, Transitions]:
+    chain = Transitions.of(widths, empty, torch.ones(1, words.shape[1], dtype=torch.bool))
     return posterior(words[None], nothing[None], chain, torch.tensor([len(words)])), chain
 
 
@@ -80,7 +82,7 @@ def test_padding_changes_nothing() -> None:
     padded[0, :4, :3], silent[0, :4] = words, nothing
     padded[1], silent[1] = torch.rand(6, 5), torch.rand(6)
     real = torch.tensor([[True] * 3 + [False] * 2, [True] * 5])
-    found = posterior(padded, silent, Chain.of(widths, empty, real), torch.tensor([4, 6]))
+    found = posterior(padded, silent, Transitions.of(widths, empty, real), torch.tensor([4, 6]))
     torch.testing.assert_close(found.words[0, :4, :3], alone.words[0])
     torch.testing.assert_close(found.nothing[0, :4], alone.nothing[0])
     torch.testing.assert_close(found.log_prob[0], alone.log_prob[0])
@@ -91,7 +93,9 @@ def test_padding_changes_nothing() -> None:
 
 def test_long_sentences_do_not_vanish() -> None:
     words = torch.full((1, 250, 250), 1e-6)
-    chain = Chain.of(torch.zeros(17), torch.tensor(-2.0), torch.ones(1, 250, dtype=torch.bool))
+    chain = Transitions.of(
+        torch.zeros(17), torch.tensor(-2.0), torch.ones(1, 250, dtype=torch.bool)
+    )
     found = posterior(words, torch.full((1, 250), 1e-6), chain, torch.tensor([250]))
     sums = found.words.sum(-1) + found.nothing
     torch.testing.assert_close(sums, torch.ones_like(sums), rtol=1e-3, atol=1e-3)
@@ -103,13 +107,13 @@ def test_the_slope_by_posteriors_is_that_of_the_sum() -> None:
     words, nothing, widths, empty = sentence(3, 3, 3)
     leaves = [t.requires_grad_() for t in (words.log(), nothing.log(), widths, empty)]
     leaves = [t.detach().requires_grad_() for t in leaves]
-    chain = Chain.of(leaves[2], leaves[3], torch.ones(1, 3, dtype=torch.bool))
+    chain = Transitions.of(leaves[2], leaves[3], torch.ones(1, 3, dtype=torch.bool))
     total = torch.stack([p for _, p in every(leaves[0].exp(), leaves[1].exp(), chain)]).sum()
     true = torch.autograd.grad(-total.log(), leaves)
-    chain = Chain.of(leaves[2], leaves[3], torch.ones(1, 3, dtype=torch.bool))
+    chain = Transitions.of(leaves[2], leaves[3], torch.ones(1, 3, dtype=torch.bool))
     found = posterior(words[None], nothing[None], chain, torch.tensor([3]))
     cells = Cells(leaves[0][None], leaves[1][None])
-    told = Words(torch.ones(1, 3, dtype=torch.long), torch.tensor([3]))
+    told = WordIds(torch.ones(1, 3, dtype=torch.long), torch.tensor([3]))
     cost = _learned(cells, found.words, found, chain, told)
     assert cost.item() == pytest.approx(-math.log(total.item()))
     for one, other in zip(true, torch.autograd.grad(cost, leaves), strict=True):

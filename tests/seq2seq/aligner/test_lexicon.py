@@ -2,13 +2,13 @@
 
 import torch
 
-from regard.seq2seq.aligner.lexicon import Lexicon, Side, told
+from regard.seq2seq.models.aligner.lexicon import Lexicon, VocabularySide, sampled_log_prob
 
 
 def test_a_batch_of_everything_is_the_vocabulary() -> None:
     scores = torch.randn(4, 6, dtype=torch.float64)
     rows, columns = torch.arange(4).repeat_interleave(6), torch.arange(6).repeat(4)
-    found = told(scores, torch.full((6,), 1 / 6), 10_000, rows, columns)
+    found = sampled_log_prob(scores, torch.full((6,), 1 / 6), 10_000, rows, columns)
     torch.testing.assert_close(found.view(4, 6), scores.log_softmax(-1))
 
 
@@ -23,7 +23,9 @@ def test_normalisers_are_right_on_average() -> None:
     for _ in range(draws):
         batch = torch.multinomial(share, drawn, replacement=True).unique()
         batch = torch.cat([torch.tensor([word]), batch[batch != word]])
-        log = told(scores[:, batch], share[batch], drawn, torch.tensor([0]), torch.tensor([0]))
+        log = sampled_log_prob(
+            scores[:, batch], share[batch], drawn, torch.tensor([0]), torch.tensor([0])
+        )
         found.append(float(-log.exp().reciprocal()))
     means = -torch.tensor(found)
     true = float((-scores.log_softmax(-1)[0, word]).exp())
@@ -33,7 +35,7 @@ def test_normalisers_are_right_on_average() -> None:
 
 def test_totals_are_sums_over_the_other_side() -> None:
     torch.manual_seed(0)
-    sides = [Side(torch.arange(n), torch.randn(n, 3), 5) for n in (7, 9)]
+    sides = [VocabularySide(torch.arange(n), torch.randn(n, 3), 5) for n in (7, 9)]
     lexicon = Lexicon(*sides)
     scores = lexicon.scores(torch.arange(7), torch.arange(9)).detach()
     forward = (scores + sides[1].bias.detach())[:, 1:].logsumexp(-1)
@@ -45,5 +47,7 @@ def test_totals_are_sums_over_the_other_side() -> None:
 def test_own_words_are_not_counted_twice() -> None:
     """A rare word is not taken for a hundred of its kind: given nothing else, it is certain."""
     scores = torch.tensor([[2.0, -30.0]])
-    log = told(scores, torch.tensor([1e-5, 0.5]), 10, torch.tensor([0]), torch.tensor([0]))
+    log = sampled_log_prob(
+        scores, torch.tensor([1e-5, 0.5]), 10, torch.tensor([0]), torch.tensor([0])
+    )
     assert float(log.exp()) > 0.99

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.attention.errors import OptionError
-from regard.seq2seq.data import plan
+from regard.seq2seq.data import plan_batches
 
 lengths = st.lists(st.integers(0, 30), max_size=60)
 limits = st.one_of(st.none(), st.integers(1, 50))
@@ -20,7 +20,7 @@ def test_every_item_once_and_no_batch_too_full(
 ) -> None:
     if tokens is None and sentences is None:
         tokens = 17
-    batches = plan(sizes, seed=3, epoch=epoch, tokens=tokens, sentences=sentences)
+    batches = plan_batches(sizes, seed=3, epoch=epoch, tokens=tokens, sentences=sentences)
     assert sorted(item for batch in batches for item in batch) == list(range(len(sizes)))
     for batch in batches:
         assert batch
@@ -37,39 +37,39 @@ def test_batches_are_filled_as_a_plain_loop_fills_them(sizes: list[int], tokens:
             expected[-1].append(size)
         else:
             expected.append([size])
-    found = plan(sizes, seed=0, epoch=0, tokens=tokens)
+    found = plan_batches(sizes, seed=0, epoch=0, tokens=tokens)
     assert sorted([sizes[item] for item in batch] for batch in found) == sorted(expected)
 
 
 def test_order_is_a_function_of_seed_epoch_and_lengths() -> None:
     sizes = np.arange(500) % 23
-    found = plan(sizes, seed=5, epoch=2, tokens=100)
-    assert found == plan(sizes.tolist(), seed=5, epoch=2, tokens=100)
-    assert found != plan(sizes, seed=5, epoch=3, tokens=100)
-    assert found != plan(sizes, seed=6, epoch=2, tokens=100)
+    found = plan_batches(sizes, seed=5, epoch=2, tokens=100)
+    assert found == plan_batches(sizes.tolist(), seed=5, epoch=2, tokens=100)
+    assert found != plan_batches(sizes, seed=5, epoch=3, tokens=100)
+    assert found != plan_batches(sizes, seed=6, epoch=2, tokens=100)
     np.random.seed(1)
-    assert found == plan(sizes, seed=5, epoch=2, tokens=100)
+    assert found == plan_batches(sizes, seed=5, epoch=2, tokens=100)
 
 
 def test_order_stays_the_same_for_ever() -> None:
     # Written down: a run that is resumed with a later version must see the same batches.
-    found = plan([4, 4, 2, 4, 9, 2, 4], seed=7, epoch=1, tokens=8)
+    found = plan_batches([4, 4, 2, 4, 9, 2, 4], seed=7, epoch=1, tokens=8)
     assert found == [[5, 2], [1, 0], [3, 6], [4]]
 
 
 def test_epochs_mix_who_is_with_whom_and_when() -> None:
     sizes = [5] * 64
-    first, second = (plan(sizes, seed=0, epoch=epoch, sentences=8) for epoch in (0, 1))
+    first, second = (plan_batches(sizes, seed=0, epoch=epoch, sentences=8) for epoch in (0, 1))
     assert {frozenset(batch) for batch in first} != {frozenset(batch) for batch in second}
     longest_first = [
-        max(plan(range(1, 9), seed=seed, epoch=0, sentences=1)[0]) for seed in range(50)
+        max(plan_batches(range(1, 9), seed=seed, epoch=0, sentences=1)[0]) for seed in range(50)
     ]
     assert len(set(longest_first)) == 8
 
 
 def test_several_sides_go_together() -> None:
     sides = np.array([(9, 2), (9, 9), (2, 9), (9, 3), (9, 8), (3, 9)])
-    batches = plan(sides, seed=0, epoch=0, sentences=2)
+    batches = plan_batches(sides, seed=0, epoch=0, sentences=2)
     assert {frozenset(batch) for batch in batches} == {
         frozenset({2, 5}), frozenset({0, 3}), frozenset({1, 4}),
     }  # fmt: skip
@@ -78,14 +78,14 @@ def test_several_sides_go_together() -> None:
 def test_a_million_lengths_are_quick() -> None:
     sizes = np.random.default_rng(0).integers(3, 80, 1_000_000)
     start = time.process_time()
-    batches = plan(sizes, seed=0, epoch=0, tokens=4096)
+    batches = plan_batches(sizes, seed=0, epoch=0, tokens=4096)
     assert time.process_time() - start < 5
     assert sum(map(len, batches)) == len(sizes)
 
 
 def test_no_limit_or_none_that_can_be() -> None:
     with pytest.raises(OptionError, match="neither"):
-        plan([1], seed=0, epoch=0)
+        plan_batches([1], seed=0, epoch=0)
     with pytest.raises(OptionError, match="tokens is 0"):
-        plan([1], seed=0, epoch=0, tokens=0)
-    assert plan([], seed=0, epoch=0, tokens=3) == []
+        plan_batches([1], seed=0, epoch=0, tokens=0)
+    assert plan_batches([], seed=0, epoch=0, tokens=3) == []

@@ -5,9 +5,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.seq2seq.data import Characters, Pair, PairCodec, Subwords, Text, Words
+from regard.seq2seq.batch import BOS, EOS, PAD, UNK, Batch, Codec, SourceTarget
+from regard.seq2seq.data import Characters, Pair, PairCodec, Subwords, Tokenizer, Words
 from regard.seq2seq.errors import DataError
-from regard.seq2seq.examples import BEGIN, END, PAD, UNKNOWN, Batch, Codec, Pairs
 
 SOURCES = ["the cat sat", "a dog", "the dog and the cat, the two"]
 TARGETS = ["die Katze saß", "ein Hund", "der Hund und die Katze, die zwei"]
@@ -26,9 +26,9 @@ sentences = st.lists(st.sampled_from(MIXED), max_size=6)
 pairs = st.builds(lambda a, b: Pair(" ".join(a), " ".join(b), 1), sentences, sentences)
 
 
-def check_side(text: Text, given: str, row: list[int], length: int, *, framed: bool) -> None:
+def check_side(text: Tokenizer, given: str, row: list[int], length: int, *, framed: bool) -> None:
     ids = text.encode(given).ids
-    expected = [BEGIN, *ids, END] if framed else [*ids, END]
+    expected = [BOS, *ids, EOS] if framed else [*ids, EOS]
     assert row[:length] == expected
     assert set(row[length:]) <= {PAD}
 
@@ -40,7 +40,7 @@ def test_batches_hold_what_each_item_is_alone(name: str, items: list[Pair]) -> N
     batch = codec.collate(range(7, 7 + len(items)), items)
     assert list(batch.items) == list(range(7, 7 + len(items)))
     assert batch.target is not None
-    assert batch.copies is batch.links is None
+    assert batch.copy_ids is batch.links is None
     for row, item in enumerate(items):
         source, target = batch.source, batch.target
         check_side(
@@ -78,7 +78,7 @@ def test_known_targets_come_back(name: str) -> None:
     assert isinstance(codec, Codec)
     batch = codec.collate([0, 1, 2], PAIRS)
     assert isinstance(batch, Batch)
-    assert isinstance(batch, Pairs)
+    assert isinstance(batch, SourceTarget)
     assert batch.target is not None
     for row, pair in zip(batch.target.ids.tolist(), PAIRS, strict=True):
         assert codec.decode(row, pair) == pair.target
@@ -90,16 +90,16 @@ def test_copies_decode_to_the_source(name: str, items: list[Pair]) -> None:
     codec = CODECS[name]
     size = len(codec.target_text)
     batch = codec.collate(range(len(items)), items)
-    assert batch.copies is not None
+    assert batch.copy_ids is not None
     assert batch.target is not None
-    assert batch.copies.shape == batch.source.ids.shape
-    assert batch.extra == max(0, int(batch.copies.max()) - size + 1)
-    assert int(batch.target.ids.max()) < size + batch.extra
+    assert batch.copy_ids.shape == batch.source.ids.shape
+    assert batch.extra_vocab == max(0, int(batch.copy_ids.max()) - size + 1)
+    assert int(batch.target.ids.max()) < size + batch.extra_vocab
     for row, item in enumerate(items):
         length = int(batch.source.lengths[row])
-        copies = batch.copies[row].tolist()
-        assert UNKNOWN not in copies[: length - 1]
-        assert copies[length - 1] == END
+        copies = batch.copy_ids[row].tolist()
+        assert UNK not in copies[: length - 1]
+        assert copies[length - 1] == EOS
         assert set(copies[length:]) <= {PAD}
         # Whatever the vocabulary lacks: copied token by token, a source is itself.
         assert codec.decode(copies, item) == item.source
@@ -114,12 +114,12 @@ def test_a_word_that_only_the_source_has_can_be_learnt() -> None:
     size = len(codec.target_text)
     pair = Pair("Zoe and Bob and Zoe", "Hund Bob Zoe Eve", 1)
     batch = codec.collate([0], [pair])
-    assert batch.copies is not None
+    assert batch.copy_ids is not None
     assert batch.target is not None
-    assert batch.copies.tolist() == [[size, size + 1, size + 2, size + 1, size, END]]
+    assert batch.copy_ids.tolist() == [[size, size + 1, size + 2, size + 1, size, EOS]]
     hund = codec.target_text.number(" Hund")
-    assert batch.target.ids.tolist() == [[BEGIN, hund, size + 2, size, UNKNOWN, END]]
-    assert batch.extra == 3
+    assert batch.target.ids.tolist() == [[BOS, hund, size + 2, size, UNK, EOS]]
+    assert batch.extra_vocab == 3
     assert codec.decode(batch.target.ids[0].tolist(), pair) == "Hund Bob Zoe ⁇"
 
 
@@ -137,7 +137,7 @@ def test_sources_alone_and_empty_ones() -> None:
     batch = codec.collate([4, 5], items)
     assert batch.target is None
     assert batch.source.lengths.tolist() == [1, 3]
-    assert batch.source.ids[0].tolist() == [END, PAD, PAD]
+    assert batch.source.ids[0].tolist() == [EOS, PAD, PAD]
     assert batch.source.spans[0] == [(0, 0)]
     assert batch.counts() == {"sentences": 2}
     assert codec.size(items[0]) == 1

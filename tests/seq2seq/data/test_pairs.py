@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from regard.seq2seq.batch import Corpus
 from regard.seq2seq.data import Pair, PairCorpus, clean, open_pairs, open_sources
 from regard.seq2seq.errors import DataError
-from regard.seq2seq.examples import Corpus
 
 PAIRS = [("one", "eins"), ("two\u2028", "zwei"), ("trois ", " drei")]
 

@@ -12,11 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.attention.errors import OptionError
-from regard.seq2seq.data import Characters, Subwords, Text, Words, build_texts, load_text
-from regard.seq2seq.data.normal import composed
-from regard.seq2seq.data.text import SPECIAL
+from regard.seq2seq.batch import BOS, EOS, PAD, UNK
+from regard.seq2seq.data import (
+    Characters,
+    Subwords,
+    Tokenizer,
+    Words,
+    build_tokenizers,
+    load_tokenizer,
+)
+from regard.seq2seq.data.tokenizer import SPECIAL
+from regard.seq2seq.data.unicode import nfc_with_offsets, spaced
 from regard.seq2seq.errors import DataError
-from regard.seq2seq.examples import BEGIN, END, PAD, UNKNOWN
 
 LINES = [
     "A man in an orange hat, starring at something.",
@@ -26,7 +33,7 @@ LINES = [
     " leading, trailing \t ",
     "<no token> <the end> it's",
 ]
-KINDS: dict[str, Callable[[], Text]] = {
+KINDS: dict[str, Callable[[], Tokenizer]] = {
     "characters": lambda: Characters.build(LINES),
     "words": lambda: Words.build(LINES),
     "subwords": lambda: Subwords.build(LINES * 2, 140),
@@ -38,10 +45,10 @@ any_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 known_text = st.text(sorted(set("".join(LINES))), max_size=30)
 # Marks, Hangul in parts, a starter that composes, one whose parts do not start.
 tricky = st.text("aeo\u0301\u0327\u0300가\u1100\u1161\u11a8\u09c7\u09be\u0f73\u0f71Å\ufb01日")
-made: dict[str, Text] = {}
+made: dict[str, Tokenizer] = {}
 
 
-def text_of(kind: str) -> Text:
+def text_of(kind: str) -> Tokenizer:
     return made.setdefault(kind, KINDS[kind]())
 
 
@@ -61,11 +68,11 @@ def test_places_tile_the_text(kind: str, given_text: str) -> None:
 def test_pieces_put_together_are_the_text(kind: str, given_text: str) -> None:
     text = text_of(kind)
     found = text.encode(given_text)
-    assert text.join(found.pieces) == given_text
+    assert text.detokenize(found.pieces) == spaced(given_text)
     for number, piece in zip(found.ids, found.pieces, strict=True):
-        assert number == UNKNOWN or text.pieces[number] == piece
-        assert (text.number(piece) is None) == (number == UNKNOWN)
-        assert number >= UNKNOWN
+        assert number == UNK or text.pieces[number] == piece
+        assert (text.number(piece) is None) == (number == UNK)
+        assert number >= UNK
 
 
 @pytest.mark.parametrize("kind", ["characters", "subwords"])
@@ -73,16 +80,16 @@ def test_pieces_put_together_are_the_text(kind: str, given_text: str) -> None:
 def test_known_characters_come_back(kind: str, given_text: str) -> None:
     text = text_of(kind)
     ids = text.encode(given_text).ids
-    assert UNKNOWN not in ids
-    assert text.decode(ids) == given_text
-    assert text.decode([BEGIN, *ids, END, PAD, 7]) == given_text
+    assert UNK not in ids
+    assert text.decode(ids) == spaced(given_text)
+    assert text.decode([BOS, *ids, EOS, PAD, 7]) == spaced(given_text)
     assert text.unknown_characters(given_text) == []
 
 
 @pytest.mark.parametrize("line", LINES)
 def test_known_words_come_back(line: str) -> None:
     text = text_of("words")
-    assert text.decode(text.encode(line).ids) == line
+    assert text.decode(text.encode(line).ids) == spaced(line)
 
 
 def test_a_word_is_a_word_with_its_marks_and_joiners() -> None:
@@ -105,10 +112,29 @@ def test_places_of_scripts_and_marks() -> None:
 
 
 @every_kind
+@given(given_text=any_text)
+def test_a_text_is_one_line(kind: str, given_text: str) -> None:
+    text = text_of(kind)
+    ids = text.encode(given_text).ids
+    assert len(f"{text.decode(ids)}.".splitlines()) == 1
+    assert len("".join(text.encode(given_text).pieces).splitlines()) <= 1
+    assert text.encode(given_text).ids == text.encode(spaced(given_text)).ids
+
+
+@pytest.mark.parametrize("sign", ["\n", "\r", "\v", "\f", "\x1b", "\x1c", "\x85", "\u2028"])
+def test_a_control_character_is_a_space(sign: str) -> None:
+    for kind, build in KINDS.items():
+        assert not any(sign in piece for piece in build().pieces), kind
+    assert Characters.build([f"a{sign}b"]).pieces == Characters.build(["a b"]).pieces
+    assert Words.build([f"a{sign}b"]).fingerprint() == Words.build(["a b"]).fingerprint()
+    assert spaced("tabs\tstay") == "tabs\tstay"
+
+
+@every_kind
 def test_names_of_special_tokens_are_only_text(kind: str) -> None:
     text = text_of(kind)
     for name in SPECIAL:
-        assert all(number >= UNKNOWN for number in text.encode(f"{name} a {name}").ids)
+        assert all(number >= UNK for number in text.encode(f"{name} a {name}").ids)
         assert text.number(name) is None
 
 
@@ -132,7 +158,7 @@ def test_unknown_characters_of_a_word_are_one_token() -> None:
 def test_saved_and_loaded(kind: str, tmp_path: Path) -> None:
     text = text_of(kind)
     text.save(tmp_path / "text.json")
-    again = load_text(tmp_path / "text.json")
+    again = load_tokenizer(tmp_path / "text.json")
     assert type(again) is type(text)
     assert again.fingerprint() == text.fingerprint()
     assert again.pieces == text.pieces
@@ -153,29 +179,33 @@ def test_fingerprints_differ() -> None:
 def test_files_that_hold_no_vocabulary(tmp_path: Path) -> None:
     path = tmp_path / "text.json"
     with pytest.raises(DataError, match="there is no file"):
-        load_text(path)
-    good = text_of("subwords").described()
+        load_tokenizer(path)
+    good = text_of("subwords").to_dict()
     wrong: list[object] = [
         [], {}, good | {"kind": "syllables"}, good | {"pieces": [1]}, good | {"normal": "NFKC"},
+        good | {"pieces": "ab"}, good | {"pieces": ["a\n"]}, good | {"pieces": [""]},
+        good | {"pieces": [SPECIAL[0]]}, good | {"pieces": ["\ud800"]}, good | {"pieces": {"a": 1}},
+        good | {"kind": "bare", "cut": "never", "lower": True},
+        good | {"kind": "bare", "cut": "spaces", "lower": "no"},
         good | {"pieces": ["a", "a"]}, good | {"format": "other"}, good | {"merges": [["q", "r"]]},
     ]  # fmt: skip
     for content in wrong:
         path.write_text(json.dumps(content))
         with pytest.raises(DataError, match=r"text\.json holds"):
-            load_text(path)
+            load_tokenizer(path)
     path.write_bytes(b"\xff{")
     with pytest.raises(DataError, match="holds no vocabulary"):
-        load_text(path)
+        load_tokenizer(path)
     with pytest.raises(DataError, match="cannot be written"):
         text_of("words").save(tmp_path / "none" / "text.json")
 
 
 def test_another_process_builds_the_same() -> None:
     code = (
-        "from regard.seq2seq.data import build_texts\n"
+        "from regard.seq2seq.data import build_tokenizers\n"
         "from tests.seq2seq.data.test_text import LINES\n"
         "for kind in ('characters', 'words', 'subwords'):\n"
-        "    for text in build_texts(LINES, LINES[::-1], kind=kind, size=150):\n"
+        "    for text in build_tokenizers(LINES, LINES[::-1], kind=kind, size=150):\n"
         "        print(text.fingerprint())"
     )
     told = subprocess.run(
@@ -183,30 +213,30 @@ def test_another_process_builds_the_same() -> None:
         env={"PYTHONHASHSEED": "1", "PYTHONPATH": ".", "RAYON_NUM_THREADS": "3"},
     ).stdout.split()  # fmt: skip
     kinds = ("characters", "words", "subwords")
-    here = [build_texts(LINES, [], kind=kind, size=150, joint=True)[0] for kind in kinds]
+    here = [build_tokenizers(LINES, [], kind=kind, size=150, joint=True)[0] for kind in kinds]
     # The order of the lines does not matter.
     assert told == [text.fingerprint() for text in here for _ in range(2)]
 
 
 def test_sizes_are_kept() -> None:
     for kind in ("characters", "words", "subwords"):
-        source, target = build_texts(LINES, LINES[:2], kind=kind, size=130)
+        source, target = build_tokenizers(LINES, LINES[:2], kind=kind, size=130)
         assert len(source) <= 130
         assert source.fingerprint() != target.fingerprint()
-        source, target = build_texts(LINES[:3], LINES[3:], kind=kind, size=130, joint=True)
+        source, target = build_tokenizers(LINES[:3], LINES[3:], kind=kind, size=130, joint=True)
         assert source is target
         assert source.unknown_characters("".join(LINES)) == [] or kind == "words"
     assert len(text_of("subwords")) == 140
-    assert Subwords.build([]).encode("ab").ids == [UNKNOWN]
+    assert Subwords.build([]).encode("ab").ids == [UNK]
     with pytest.raises(DataError, match="no room"):
         Subwords.build(LINES, 20)
     with pytest.raises(OptionError, match="'syllables'"):
-        build_texts(LINES, LINES, kind="syllables")
+        build_tokenizers(LINES, LINES, kind="syllables")
 
 
 @given(st.one_of(tricky, any_text))
 def test_composing_by_groups_is_composing(given_text: str) -> None:
-    found, places = composed(given_text)
+    found, places = nfc_with_offsets(given_text)
     assert found == unicodedata.normalize("NFC", given_text)
     if places is None:
         assert found == given_text
@@ -225,12 +255,12 @@ def test_composing_by_groups_is_composing(given_text: str) -> None:
 def test_places_under_composing_are_of_the_given_text(kind: str, given_text: str) -> None:
     name = f"composed {kind}"
     if name not in made:
-        made[name] = build_texts(
+        made[name] = build_tokenizers(
             [*LINES, "가각が Å"], [], kind=kind, size=160, joint=True, normal="NFC"
         )[0]
     text = made[name]
     found = text.encode(given_text)
-    assert text.join(found.pieces) == unicodedata.normalize("NFC", given_text)
+    assert text.detokenize(found.pieces) == unicodedata.normalize("NFC", spaced(given_text))
     for piece, (start, end) in zip(found.pieces, found.spans, strict=True):
         inside = unicodedata.normalize("NFC", given_text[start:end])
         assert piece.removeprefix(" ") in inside or piece in inside

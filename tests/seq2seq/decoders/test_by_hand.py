@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor, nn
 
-from regard.seq2seq.decoders import Bahdanau, Luong, Plain
-from regard.seq2seq.recurrence import Recurrence
-from regard.seq2seq.seams import Encoded
+from regard.seq2seq.decoders import BahdanauDecoder, LuongDecoder, NoAttentionDecoder
+from regard.seq2seq.nn.rnn import RNNLayer
+from regard.seq2seq.protocols import Encoded
 from tests.seq2seq.model_cases import (
     EMBEDDING,
     SIZE,
@@ -28,7 +28,7 @@ def encoded() -> Encoded:
     return Encoded(values, LENGTHS, torch.randn(3, WHOLE, dtype=torch.float64))
 
 
-def cell(layer: Recurrence, extra: Tensor, kind: type[nn.GRUCell] | type[nn.LSTMCell]):
+def cell(layer: RNNLayer, extra: Tensor, kind: type[nn.GRUCell] | type[nn.LSTMCell]):
     """torch's cell of a token's vector with what the decoder adds to it."""
     own = layer.input[0]
     made = kind(own.in_features + extra.shape[1], SIZE).double()
@@ -43,7 +43,7 @@ def cell(layer: Recurrence, extra: Tensor, kind: type[nn.GRUCell] | type[nn.LSTM
 def check(decoder, by_hand) -> None:
     inputs = tokens([4, 4, 4], TARGET).ids
     source = encoded()
-    found = decoder.whole(inputs, source).features
+    found = decoder.forward(inputs, source).features
     for item, length in enumerate(SOURCES):
         values, summary = source.values[item, :length], source.summary[item]
         expected = by_hand(decoder, decoder.embedding(inputs[item]), values, summary)
@@ -51,7 +51,7 @@ def check(decoder, by_hand) -> None:
 
 
 def test_plain() -> None:
-    def by_hand(decoder: Plain, vectors: Tensor, _: Tensor, summary: Tensor) -> Tensor:
+    def by_hand(decoder: NoAttentionDecoder, vectors: Tensor, _: Tensor, summary: Tensor) -> Tensor:
         step = cell(decoder.stack.layers[0], decoder.summary.weight, nn.GRUCell)
         state, found = torch.tanh(decoder.begin.linear(summary)), []
         for vector in vectors:
@@ -63,7 +63,9 @@ def test_plain() -> None:
 
 
 def test_bahdanau() -> None:
-    def by_hand(decoder: Bahdanau, vectors: Tensor, values: Tensor, summary: Tensor) -> Tensor:
+    def by_hand(
+        decoder: BahdanauDecoder, vectors: Tensor, values: Tensor, summary: Tensor
+    ) -> Tensor:
         step = cell(decoder.stack.layers[0], decoder.context.weight, nn.GRUCell)
         score, state, found = decoder.attention.score, torch.tanh(decoder.begin.linear(summary)), []
         for vector in vectors:
@@ -78,7 +80,7 @@ def test_bahdanau() -> None:
 
 
 def test_luong_with_feeding() -> None:
-    def by_hand(decoder: Luong, vectors: Tensor, values: Tensor, summary: Tensor) -> Tensor:
+    def by_hand(decoder: LuongDecoder, vectors: Tensor, values: Tensor, summary: Tensor) -> Tensor:
         step = cell(decoder.stack.layers[0], decoder.feed.weight, nn.LSTMCell)
         first = torch.tanh(decoder.begin.linear(summary)).split(SIZE)
         state, fed, found = tuple(part[None] for part in first), torch.zeros(SIZE).double(), []

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard import MultiHead
-from regard.seq2seq.decoders.growing import grown
+from regard.seq2seq.decoders.kv_cache import append
 from tests.seq2seq.model_cases import HEAD, HEADS, WIDE, by_additive
 
 
@@ -18,7 +18,7 @@ def test_it_is_the_memory_written_whole(bad: int | None) -> None:
         pairs[1, 2, bad] = torch.nan
     memory, before = None, []
     for pair in pairs.split(1, -2):
-        memory = grown(reader, memory, pair)
+        memory = append(reader, memory, pair)
         before.append(memory)
     queries = torch.randn(2, 3, 1, WIDE, dtype=torch.float64)
     for length, own in enumerate(before, 1):

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from regard import Attention, kernels, scores, selection
 from regard.attention.kernels import native
-from regard.seq2seq.decoders import Transformer, quick
-from regard.seq2seq.seams import Encoded
+from regard.seq2seq.decoders import TransformerDecoder, fused_decoder
+from regard.seq2seq.protocols import Encoded
 
 pytestmark = pytest.mark.skipif(
     native.library() is None, reason="the C kernels were not built here"
@@ -23,10 +23,10 @@ def _no_gradient() -> Iterator[None]:
         yield
 
 
-def decoder(norm: str = "pre", make: object = Attention) -> Transformer:
+def decoder(norm: str = "pre", make: object = Attention) -> TransformerDecoder:
     torch.manual_seed(3)
     options = {"layers": 2, "heads": 3, "inner": 17, "dropout": 0.3}
-    return Transformer(VOCABULARY, SIZE, SIZE, make, norm=norm, **options).eval()  # type: ignore[arg-type]
+    return TransformerDecoder(VOCABULARY, SIZE, SIZE, make, norm=norm, **options).eval()  # type: ignore[arg-type]
 
 
 def source(*lengths: int) -> Encoded:
@@ -37,7 +37,9 @@ def source(*lengths: int) -> Encoded:
     return Encoded(values, torch.tensor(lengths), torch.zeros(len(lengths), SIZE))
 
 
-def walked(model: Transformer, encoded: Encoded, width: int) -> list[tuple[Tensor, Tensor, int]]:
+def walked(
+    model: TransformerDecoder, encoded: Encoded, width: int
+) -> list[tuple[Tensor, Tensor, int]]:
     """Features and weights of each step, with beams that cross and sentences that leave."""
     draw = torch.Generator().manual_seed(5)
     state, found = model.start(encoded, width), []
@@ -61,10 +63,10 @@ def test_it_steps_as_the_layers_do(
 ) -> None:
     monkeypatch.setattr(native, "level", lambda: level)
     model, encoded = decoder(norm), source(7, 4)
-    assert model.start(encoded, width).shared is not None
+    assert model.start(encoded, width).weights_cache is not None
     found = walked(model, encoded, width)
     with kernels.using(kernels.Reference()):
-        assert model.start(encoded, width).shared is None
+        assert model.start(encoded, width).weights_cache is None
         plain = walked(model, encoded, width)
     for (features, weights, _), (own, read, _) in zip(found, plain, strict=True):
         torch.testing.assert_close(features, own, atol=2e-5, rtol=2e-5)
@@ -103,13 +105,13 @@ def test_a_state_can_be_gone_on_from_twice() -> None:
     ],
 )
 def test_other_attentions_go_their_own_way(make: object) -> None:
-    assert decoder(make=make).start(source(3), 1).shared is None
+    assert decoder(make=make).start(source(3), 1).weights_cache is None
 
 
 def test_training_and_gradients_go_their_own_way() -> None:
     model, encoded = decoder(), source(3)
     with torch.enable_grad():
-        assert model.start(encoded, 1).shared is None
-    assert model.train().start(encoded, 1).shared is None
-    assert model.eval().start(encoded, 1).shared is not None
-    assert not quick.serves(list(model.layers), model.double().embedding)
+        assert model.start(encoded, 1).weights_cache is None
+    assert model.train().start(encoded, 1).weights_cache is None
+    assert model.eval().start(encoded, 1).weights_cache is not None
+    assert not fused_decoder.is_supported(list(model.layers), model.double().embedding)

@@ -24,7 +24,7 @@ def test_it_is_a_sum_and_its_norm(
     nn.init.normal_(norm.bias)
     seen, more, one = 5 + 3 * torch.randn(7, size), torch.randn(7, size), torch.randn(size)
     total = seen.double() + (more if found else 0) + (one if bias else 0)
-    normal = native.residual(seen, more if found else None, one if bias else None, norm)
+    normal = native.add_layernorm(seen, more if found else None, one if bias else None, norm)
     torch.testing.assert_close(seen, total.float(), rtol=1e-6, atol=1e-6)
     expected = norm.double()(total).float()
     torch.testing.assert_close(normal, expected, rtol=1e-4, atol=1e-5)
@@ -32,6 +32,6 @@ def test_it_is_a_sum_and_its_norm(
 
 def test_what_is_no_number_stays_in_its_row() -> None:
     seen = torch.ones(2, 16).index_fill(0, torch.tensor([1]), torch.nan)
-    normal = native.residual(seen, None, None, nn.LayerNorm(16).requires_grad_(False))
+    normal = native.add_layernorm(seen, None, None, nn.LayerNorm(16).requires_grad_(False))
     assert normal[0].isfinite().all()
     assert normal[1].isnan().all()

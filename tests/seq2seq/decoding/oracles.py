@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from regard.seq2seq.batch import EOS
 from regard.seq2seq.decoding import Penalty
-from regard.seq2seq.examples import END
 from tests.seq2seq.decoding.toy import Prefix, Toy
 
 Ranked = list[tuple[float, Prefix, bool]]
@@ -12,10 +12,10 @@ Ranked = list[tuple[float, Prefix, bool]]
 
 def sequences(words: int, longest: int, start: Prefix = ()) -> Iterator[Prefix]:
     """Everything that ends within so many tokens, `END` among them."""
-    yield (*start, END)
+    yield (*start, EOS)
     if len(start) + 1 < longest:
         for word in range(words):
-            if word != END:
+            if word != EOS:
                 yield from sequences(words, longest, (*start, word))
 
 
@@ -33,7 +33,7 @@ def greedy(toy: Toy, item: int, longest: int) -> tuple[Prefix, bool]:
     tokens: Prefix = ()
     while len(tokens) < longest:
         best = int(toy.row(item, tokens)[0].argmax())
-        if best == END:
+        if best == EOS:
             return tokens, True
         tokens = (*tokens, best)
     return tokens, False
@@ -55,8 +55,8 @@ def beam(toy: Toy, item: int, width: int, penalty: Penalty, longest: int) -> Ran
         ended += [
             (total / penalty(length), tokens[:-1], True)
             for total, tokens in candidates[:width]
-            if tokens[-1] == END
+            if tokens[-1] == EOS
         ]
-        live = [entry for entry in candidates if entry[1][-1] != END][:width]
+        live = [entry for entry in candidates if entry[1][-1] != EOS][:width]
     cut = [(total / penalty(longest), tokens, False) for total, tokens in live]
     return [*sorted(ended, reverse=True), *cut]

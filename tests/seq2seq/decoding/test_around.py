@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from regard.attention.errors import OptionError
+from regard.seq2seq.batch import BOS, EOS, SourceTarget, Tokens
 from regard.seq2seq.decoding import (
     AtLeast,
     Beam,
@@ -17,13 +18,12 @@ from regard.seq2seq.decoding import (
     Forced,
     Grammar,
     Greedy,
-    Power,
-    Prefix,
+    PowerPenalty,
     Sampling,
+    StartsWith,
 )
 from regard.seq2seq.decoding.ensemble import Mean
-from regard.seq2seq.examples import BEGIN, END, Pairs, Tokens
-from regard.seq2seq.seams import Search, Stepper
+from regard.seq2seq.protocols import Search, Stepper
 from tests.seq2seq.decoding.toy import WORDS, Toy, batch_of
 
 ITEMS = (7, 3, 11, 4)
@@ -52,7 +52,7 @@ def test_an_ensemble_votes(mean: Mean) -> None:
     for item, (way,) in zip(
         ITEMS, Beam(4, longest=5)(Ensemble(toys, mean), batch_of(*ITEMS)), strict=True
     ):
-        tokens, expected = [*way.tokens, END] if way.ended else way.tokens, 0.0
+        tokens, expected = [*way.tokens, EOS] if way.ended else way.tokens, 0.0
         for place, token in enumerate(tokens):
             votes = torch.stack([toy.row(item, tuple(tokens[:place]))[0] for toy in toys])
             if mean == "probabilities":
@@ -82,7 +82,7 @@ def test_an_ensemble_refuses_what_does_not_fit(unchecked: None) -> None:
 def test_constraints_hold(search: Search) -> None:
     batch = batch_of(*ITEMS)
     prefixes = {7: [4, 4], 11: [3, 0, 1]}
-    model: Stepper = Constrained(Toy(ending=1.0), Prefix(prefixes))
+    model: Stepper = Constrained(Toy(ending=1.0), StartsWith(prefixes))
     model = Constrained(model, AtLeast(4))
     for item, ways in zip(ITEMS, search(model, batch), strict=True):
         assert ways
@@ -96,7 +96,7 @@ def test_constraints_hold(search: Search) -> None:
 @searches
 def test_a_constraint_that_says_nothing_changes_nothing(search: Search) -> None:
     batch, toy = batch_of(*ITEMS), Toy(seed=3)
-    for grammar in (AtLeast(0), Prefix({}), Forbidden(frozenset())):
+    for grammar in (AtLeast(0), StartsWith({}), Forbidden(frozenset())):
         free, bound = search(toy, batch), search(Constrained(toy, grammar), batch)
         assert [[way.tokens for way in ways] for ways in free] == [
             [way.tokens for way in ways] for ways in bound
@@ -106,10 +106,10 @@ def test_a_constraint_that_says_nothing_changes_nothing(search: Search) -> None:
 def test_a_wide_beam_finds_the_best_that_is_allowed() -> None:
     toy = Toy(seed=9)
     model = Constrained(toy, Forbidden(frozenset([0, 3])))
-    search = Beam(61, penalty=Power(0.0), longest=3)
+    search = Beam(61, penalty=PowerPenalty(0.0), longest=3)
     for item, (way,) in zip(ITEMS, search(model, batch_of(*ITEMS)), strict=True):
         allowed = [(), *((one,) for one in (1, 4)), *((a, b) for a in (1, 4) for b in (1, 4))]
-        best = max(allowed, key=lambda tokens: toy.log_prob(item, (*tokens, END)))
+        best = max(allowed, key=lambda tokens: toy.log_prob(item, (*tokens, EOS)))
         assert tuple(way.tokens) == best
 
 
@@ -117,15 +117,15 @@ def targets() -> dict[int, list[int]]:
     return {7: [4, 3, 4], 3: [], 11: [0], 4: [1, 1, 3, 0]}
 
 
-def pairs() -> Pairs:
+def pairs() -> SourceTarget:
     """The toy's batch with targets of different lengths."""
-    rows = [[BEGIN, *targets()[item], END] for item in ITEMS]
+    rows = [[BOS, *targets()[item], EOS] for item in ITEMS]
     lengths = torch.tensor([len(row) for row in rows])
     ids = torch.zeros(len(rows), int(lengths.max()), dtype=torch.int64)
     for number, row in enumerate(rows):
         ids[number, : len(row)] = torch.tensor(row)
     source = batch_of(*ITEMS).source
-    return Pairs(ITEMS, source, Tokens(ids, lengths))
+    return SourceTarget(ITEMS, source, Tokens(ids, lengths))
 
 
 def test_a_given_target_has_its_own_score_and_weights() -> None:
@@ -148,7 +148,7 @@ def test_an_impossible_target_is_worth_nothing() -> None:
 
 
 def test_a_target_must_be_given() -> None:
-    with pytest.raises(DecodingError, match="Pairs without targets"):
+    with pytest.raises(DecodingError, match="SourceTarget without targets"):
         Forced()(Toy(), batch_of(*ITEMS))
 
 
@@ -156,5 +156,5 @@ def test_they_are_what_they_claim_to_be() -> None:
     assert isinstance(Ensemble((Toy(),)), Stepper)
     assert isinstance(Constrained(Toy(), AtLeast(1)), Stepper)
     assert isinstance(Forced(), Search)
-    for grammar in (AtLeast(1), Prefix({}), Exact({}), Forbidden(frozenset([WORDS]))):
+    for grammar in (AtLeast(1), StartsWith({}), Exact({}), Forbidden(frozenset([WORDS]))):
         assert isinstance(grammar, Grammar)

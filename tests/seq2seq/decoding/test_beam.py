@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from regard.attention.errors import OptionError
+from regard.seq2seq.batch import EOS
 from regard.seq2seq.decoding import (
     AtLeast,
     Beam,
@@ -14,15 +15,14 @@ from regard.seq2seq.decoding import (
     DecodingError,
     Forbidden,
     Greedy,
-    Longest,
+    OutputLimit,
     Penalty,
-    Power,
-    Prefix,
-    Wu,
+    PowerPenalty,
+    StartsWith,
+    WuPenalty,
 )
-from regard.seq2seq.decoding.beam import _Race
-from regard.seq2seq.examples import END
-from regard.seq2seq.seams import Hypothesis, Search, State, Step
+from regard.seq2seq.decoding.beam import _BeamSearch
+from regard.seq2seq.protocols import DecodeStep, Hypothesis, Search, StepperState
 from tests.seq2seq.decoding import oracles
 from tests.seq2seq.decoding.toy import WORDS, Toy, batch_of, source_length
 
@@ -31,7 +31,9 @@ LONGEST = 4
 ALL = 331
 """Wider than all candidates of the last step: 4³ beams of 5 words."""
 
-penalties = pytest.mark.parametrize("penalty", [Power(0.0), Power(1.0), Wu(0.6), Wu(2.0)], ids=str)
+penalties = pytest.mark.parametrize(
+    "penalty", [PowerPenalty(0.0), PowerPenalty(1.0), WuPenalty(0.6), WuPenalty(2.0)], ids=str
+)
 
 
 def seen(ways: list[Hypothesis]) -> list[tuple[tuple[int, ...], bool]]:
@@ -108,15 +110,15 @@ def test_greedy_is_the_plain_one_and_a_beam_of_one(ending: float) -> None:
         batch = batch_of(*ITEMS)
         found = Greedy(longest=6)(toy, batch)
         assert [seen(ways) for ways in found] == [[oracles.greedy(toy, item, 6)] for item in ITEMS]
-        narrow = Beam(width=1, penalty=Wu(0.7), longest=6)(toy, batch)
+        narrow = Beam(width=1, penalty=WuPenalty(0.7), longest=6)(toy, batch)
         assert [seen(ways) for ways in narrow] == [seen(ways) for ways in found]
         # Beam search proper, which sets an end aside and goes on, comes to the same.
-        proper = _Race(Beam(width=1, penalty=Power(0.0), longest=6), toy, batch).run()
+        proper = _BeamSearch(Beam(width=1, penalty=PowerPenalty(0.0), longest=6), toy, batch).run()
         assert [seen(ways) for ways in proper] == [seen(ways) for ways in found]
         for item, (way,), (ranked,) in zip(ITEMS, found, narrow, strict=True):
             toy.owns(item, way)
             assert way.score == way.log_prob
-            assert ranked.score == way.log_prob / Wu(0.7)(len(way.tokens) + way.ended)
+            assert ranked.score == way.log_prob / WuPenalty(0.7)(len(way.tokens) + way.ended)
 
 
 @pytest.mark.parametrize("search", [Greedy(5), Beam(3, 2, longest=5)], ids=str)
@@ -137,7 +139,7 @@ def test_a_batch_of_one_answers_as_a_batch_of_many(search: Search) -> None:
 @pytest.mark.parametrize("search", [Greedy, Beam], ids=["greedy", "beam"])
 def test_an_answer_that_does_not_end_is_cut_at_its_own_length(search: type) -> None:
     toy = Toy(words=13, ending=-60.0)  # with few words even such an end is among the best five
-    found = search(longest=Longest(factor=1.5, offset=1))(toy, batch_of(*ITEMS))
+    found = search(longest=OutputLimit(factor=1.5, offset=1))(toy, batch_of(*ITEMS))
     for item, (way,) in zip(ITEMS, found, strict=True):
         assert not way.ended
         assert len(way.tokens) == int(1.5 * source_length(item)) + 1
@@ -155,7 +157,7 @@ def test_ended_sentences_leave_the_batch() -> None:
 
 @pytest.mark.parametrize("search", [Greedy(5), Beam(3, longest=5)], ids=str)
 def test_what_is_impossible_has_no_hypothesis(search: Search) -> None:
-    nowhere = Constrained(Toy(), Prefix({3: [4, WORDS + 1]}))
+    nowhere = Constrained(Toy(), StartsWith({3: [4, WORDS + 1]}))
     found = search(nowhere, batch_of(*ITEMS))
     assert [len(ways) for ways in found] == [1, 0, 1]
 
@@ -169,7 +171,7 @@ def test_ended_hypotheses_come_before_cut_ones() -> None:
 
 def test_a_greater_penalty_likes_longer_answers() -> None:
     alphas = (0.0, 0.5, 1.0, 2.0)
-    for family in (Power, Wu):
+    for family in (PowerPenalty, WuPenalty):
         lengths = []
         for alpha in alphas:
             search = Beam(ALL, penalty=family(alpha), longest=LONGEST)
@@ -183,7 +185,7 @@ def test_a_greater_penalty_likes_longer_answers() -> None:
 
 
 def test_words_past_the_vocabulary_are_found() -> None:
-    only = Constrained(Toy(words=9), Forbidden(frozenset(range(7)) - {END}))
+    only = Constrained(Toy(words=9), Forbidden(frozenset(range(7)) - {EOS}))
     for ways in Beam(3, longest=4)(only, batch_of(*ITEMS)):
         assert set(ways[0].tokens) <= {7, 8}
 
@@ -191,7 +193,7 @@ def test_words_past_the_vocabulary_are_found() -> None:
 @pytest.mark.parametrize("search", [Greedy(3), Beam(2, longest=3)], ids=str)
 def test_nan_is_an_error_that_says_where(search: Search) -> None:
     class Broken(Toy):
-        def step(self, tokens: torch.Tensor, state: State) -> Step:
+        def step(self, tokens: torch.Tensor, state: StepperState) -> DecodeStep:
             made = super().step(tokens, state)
             if self.calls.count("step") == 2:
                 made.log_probs[-1] = math.nan
@@ -209,9 +211,9 @@ def test_options_outside_their_range_are_refused() -> None:
     with pytest.raises(OptionError, match="longest is 0"):
         Greedy(longest=0)
     with pytest.raises(OptionError, match="alpha is -1"):
-        Wu(-1)
+        WuPenalty(-1)
     with pytest.raises(OptionError, match=r"factor is -0\.5"):
-        Longest(factor=-0.5)
+        OutputLimit(factor=-0.5)
 
 
 def test_searches_are_searches() -> None:

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from regard.attention.kernels import native
-from regard.seq2seq.decoding import DecodingError, quantised
+from regard.seq2seq.decoding import DecodingError, quantized
 from regard.seq2seq.decoding.int8 import Int8Linear, refusals
 
 SIZE, OUT = 193, 307
@@ -52,7 +52,7 @@ def test_a_row_is_bitwise_the_same_alone() -> None:
 def test_only_large_layers_are_replaced_and_the_model_stays() -> None:
     inner = nn.Sequential(nn.Linear(SIZE, OUT), nn.Tanh(), nn.Linear(OUT, 3))
     model = nn.Sequential(inner, nn.Linear(3, 5)).train()
-    twin = quantised(model, smallest=SIZE * OUT)
+    twin = quantized(model, smallest=SIZE * OUT)
     kinds = [type(part) for part in twin.modules() if not list(part.children())]
     assert kinds == [Int8Linear, nn.Tanh, nn.Linear, nn.Linear]
     assert type(inner[0]) is nn.Linear
@@ -60,7 +60,7 @@ def test_only_large_layers_are_replaced_and_the_model_stays() -> None:
     assert not twin.training
     inputs = torch.randn(4, SIZE)
     torch.testing.assert_close(twin(inputs), model(inputs), rtol=0.05, atol=0.02)
-    assert isinstance(quantised(nn.Linear(SIZE, OUT), smallest=1), Int8Linear)
+    assert isinstance(quantized(nn.Linear(SIZE, OUT), smallest=1), Int8Linear)
 
 
 def test_the_weight_is_what_is_multiplied_by() -> None:
@@ -83,7 +83,7 @@ def test_a_twin_can_be_saved_and_loaded_as_tensors() -> None:
 def test_what_cannot_be_done_is_refused_with_the_reason() -> None:
     small = nn.Linear(2, 3)
     with pytest.raises(DecodingError, match="no linear layer of 131072 weights or more"):
-        quantised(small)
+        quantized(small)
     elsewhere = nn.Linear(SIZE, OUT, device="meta")
     assert refusals(elsewhere, 1) == ["it is on meta, and int8 is for a CPU; move it there"]
 
@@ -94,7 +94,7 @@ def test_a_torch_without_the_product_is_refused(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(torch, "_int_mm", missing)
     with pytest.raises(DecodingError, match="no exact product of int8"):
-        quantised(nn.Linear(SIZE, OUT), smallest=1)
+        quantized(nn.Linear(SIZE, OUT), smallest=1)
 
 
 @pytest.mark.skipif(native.library() is None, reason="the C kernels were not built here")

@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.seq2seq.decoding import Beam, Greedy, Replacement, Sampling, Streaming
-from regard.seq2seq.examples import BEGIN, END, PAD, UNKNOWN, Codec, Pairs, Tokens
-from regard.seq2seq.seams import Answer, Hypothesis, Search, State, Step
+from regard.seq2seq.batch import BOS, EOS, PAD, UNK, Codec, SourceTarget, Tokens
+from regard.seq2seq.decoding import BatchedPredictor, Beam, Greedy, Sampling, UnkReplacement
+from regard.seq2seq.protocols import DecodeStep, Hypothesis, Prediction, Search, StepperState
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 SIZE = 4 + len(LETTERS)
@@ -21,16 +21,16 @@ class Letters:
     def size(self, item: str) -> int:
         return len(item) + 1
 
-    def collate(self, numbers: Sequence[int], items: Sequence[str]) -> Pairs:
+    def collate(self, numbers: Sequence[int], items: Sequence[str]) -> SourceTarget:
         lengths = torch.tensor([len(item) + 1 for item in items])
         ids = torch.full((len(items), int(lengths.max())), PAD)
         for row, item in enumerate(items):
-            known = [4 + LETTERS.index(a) if a in LETTERS else UNKNOWN for a in item]
-            ids[row, : len(item) + 1] = torch.tensor([*known, END])
-        return Pairs(list(numbers), Tokens(ids, lengths))
+            known = [4 + LETTERS.index(a) if a in LETTERS else UNK for a in item]
+            ids[row, : len(item) + 1] = torch.tensor([*known, EOS])
+        return SourceTarget(list(numbers), Tokens(ids, lengths))
 
     def decode(self, tokens: Sequence[int], item: str) -> str:
-        return "".join(LETTERS[token - 4] if token > UNKNOWN else "?" for token in tokens)
+        return "".join(LETTERS[token - 4] if token > UNK else "?" for token in tokens)
 
 
 class Spelt(Letters):
@@ -49,22 +49,22 @@ class Shift:
 
     batches: list[tuple[int, int]]
 
-    def start(self, batch: Pairs, width: int) -> "Reader":
+    def start(self, batch: SourceTarget, width: int) -> "Reader":
         self.batches.append(tuple(batch.source.ids.shape))
         return Reader(batch.source.ids, batch.source.lengths, width, 0)
 
-    def step(self, tokens: Tensor, state: State) -> Step:
+    def step(self, tokens: Tensor, state: StepperState) -> DecodeStep:
         assert isinstance(state, Reader)
-        assert state.place > 0 or (tokens == BEGIN).all()
+        assert state.place > 0 or (tokens == BOS).all()
         place = (state.lengths - 1).clamp(max=state.place)[:, None]
         said = state.ids.gather(1, place)[:, 0]
-        said = said.where(said <= UNKNOWN, (said - 4 + 1) % len(LETTERS) + 4)
+        said = said.where(said <= UNK, (said - 4 + 1) % len(LETTERS) + 4)
         odds = torch.linspace(-1, 1, SIZE).repeat(len(said), state.width, 1)
         odds[torch.arange(len(said)), :, said] += 9.0
         weights = torch.zeros(len(said), state.width, state.ids.shape[1])
         weights.scatter_(-1, place[:, None].expand(-1, state.width, -1), 1.0)
         after = Reader(state.ids, state.lengths, state.width, state.place + 1)
-        return Step(odds.log_softmax(-1), after, weights)
+        return DecodeStep(odds.log_softmax(-1), after, weights)
 
 
 @dataclass
@@ -87,8 +87,8 @@ LINES = ["hal", "", "a", "regard", "   ", "zoo", "it", "abcdefgh", "", "b", "dec
 ANSWERS = ["ibm", "", "b", "sfhbse", "", "app", "ju", "bcdefghi", "", "c", "efdpejoh"] * 3
 
 
-def streaming(search: Search | None = None, **options: object) -> Streaming[str]:
-    return Streaming(Shift([]), Spelt(), search or Greedy(), **options)
+def streaming(search: Search | None = None, **options: object) -> BatchedPredictor[str]:
+    return BatchedPredictor(Shift([]), Spelt(), search or Greedy(), **options)
 
 
 @pytest.mark.parametrize("search", [Greedy(), Beam(3)], ids=["greedy", "beam"])
@@ -148,17 +148,17 @@ def test_tokens_and_weights_belong_to_the_answer() -> None:
     assert answer.source == ["a", "b", "z", ""]
     assert answer.target == ["b", "c", "a"]
     torch.testing.assert_close(answer.weights, torch.eye(4)[:3])
-    assert empty == Answer("", 0.0)
+    assert empty == Prediction("", 0.0)
 
 
 def test_a_codec_need_not_spell() -> None:
     assert isinstance(Letters(), Codec)
-    ((answer,),) = Streaming(Shift([]), Letters(), Greedy())(["abz"])
+    ((answer,),) = BatchedPredictor(Shift([]), Letters(), Greedy())(["abz"])
     assert (answer.text, answer.source, answer.target) == ("bca", [], [])
 
 
 def test_unknown_letters_are_replaced_by_what_was_read() -> None:
-    swapped = Replacement({"é": "e"}, between="")
+    swapped = UnkReplacement({"é": "e"}, between="")
     lines = ["aéb", "né", "ñ", "no"]
     assert [ways[0].text for ways in streaming()(lines)] == ["b?c", "o?", "?", "op"]
     filled = [ways[0].text for ways in streaming(replacement=swapped)(lines)]
@@ -166,21 +166,21 @@ def test_unknown_letters_are_replaced_by_what_was_read() -> None:
 
 
 def test_an_unknown_word_without_weights_stays() -> None:
-    found = Hypothesis([5, UNKNOWN], -1.0, -2.0)
-    assert Replacement().words(found, ["one", "two"]) == {}
+    found = Hypothesis([5, UNK], -1.0, -2.0)
+    assert UnkReplacement().words(found, ["one", "two"]) == {}
     spell = lambda tokens: " ".join(map(str, tokens))
-    assert Replacement().text(found, ["one", "two"], spell) == "5 3"
+    assert UnkReplacement().text(found, ["one", "two"], spell) == "5 3"
 
 
 def test_the_end_of_a_source_replaces_nothing() -> None:
     weights = torch.tensor([[0.1, 0.2, 0.7], [0.0, 0.0, 1.0]])
-    found = Hypothesis([UNKNOWN], -1.0, -2.0, weights)
-    assert Replacement().words(found, ["one", "two", ""]) == {0: "two"}
-    assert Replacement().words(found, ["", "", ""]) == {}
+    found = Hypothesis([UNK], -1.0, -2.0, weights)
+    assert UnkReplacement().words(found, ["one", "two", ""]) == {0: "two"}
+    assert UnkReplacement().words(found, ["", "", ""]) == {}
 
 
 def test_words_are_joined_by_spaces() -> None:
     weights = torch.tensor([[0.1, 0.9], [0.7, 0.3], [0.2, 0.8], [0.5, 0.5]])
-    found = Hypothesis([UNKNOWN, 7, UNKNOWN], -1.0, -2.0, weights)
+    found = Hypothesis([UNK, 7, UNK], -1.0, -2.0, weights)
     spell = lambda tokens: " ".join(map(str, tokens))
-    assert Replacement({"two": "zwei"}).text(found, ["one", "two"], spell) == "zwei 7 zwei"
+    assert UnkReplacement({"two": "zwei"}).text(found, ["one", "two"], spell) == "zwei 7 zwei"

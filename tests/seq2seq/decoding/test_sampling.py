@@ -5,10 +5,10 @@ import torch
 from torch import Tensor
 
 from regard.attention.errors import OptionError
-from regard.seq2seq.decoding import Constrained, Forbidden, Greedy, Prefix, Sampling
+from regard.seq2seq.batch import EOS
+from regard.seq2seq.decoding import Constrained, Forbidden, Greedy, Sampling, StartsWith
 from regard.seq2seq.decoding.sampling import chance, picked
-from regard.seq2seq.examples import END
-from regard.seq2seq.seams import Search
+from regard.seq2seq.protocols import Search
 from tests.seq2seq.decoding.toy import WORDS, Toy, batch_of
 
 DRAWS, ITEM = 2003, 5
@@ -32,7 +32,7 @@ def first_tokens(search: Sampling) -> Tensor:
     """How often each token was drawn as the first."""
     (ways,) = search(Toy(), batch_of(ITEM))
     assert len(ways) == DRAWS
-    first = [way.tokens[0] if way.tokens else END for way in ways]
+    first = [way.tokens[0] if way.tokens else EOS for way in ways]
     return torch.tensor(first).bincount(minlength=WORDS).double()
 
 
@@ -98,7 +98,7 @@ def test_what_is_forbidden_is_never_drawn() -> None:
     toy = Constrained(Toy(), Forbidden(frozenset([0, 1, 4])))
     found = Sampling(count=5, longest=6)(toy, batch_of(*range(9)))
     assert {token for ways in found for way in ways for token in way.tokens} == {3}
-    nowhere = Constrained(Toy(), Prefix({2: [WORDS]}))
+    nowhere = Constrained(Toy(), StartsWith({2: [WORDS]}))
     assert [len(ways) for ways in Sampling(longest=3)(nowhere, batch_of(1, 2))] == [1, 0]
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.attention.kernels import native
-from regard.seq2seq.decoding.top import first, top
+from regard.seq2seq.decoding.top_k import argmax, top
 
 
 @pytest.mark.parametrize("words", [3, 63, 64, 65, 1009, 2048])
@@ -31,9 +31,9 @@ def test_the_first_is_argmax(words: int, dtype: torch.dtype) -> None:
     log_probs = torch.randn(31, 5, words, dtype=dtype).log_softmax(-1)
     log_probs[3] = -torch.inf
     log_probs[5, :, -1] = 1.0
-    assert torch.equal(first(log_probs), log_probs.argmax(-1))
+    assert torch.equal(argmax(log_probs), log_probs.argmax(-1))
     log_probs[7, 2, words // 2] = torch.nan
-    assert first(log_probs)[7, 2] == words // 2
+    assert argmax(log_probs)[7, 2] == words // 2
 
 
 @pytest.mark.skipif(native.library() is None, reason="the C kernels were not built here")
@@ -44,4 +44,4 @@ def test_of_equals_c_takes_the_first(level: int, monkeypatch: pytest.MonkeyPatch
     rounded = torch.randint(0, 4, (17, 1, 3001)).float()
     rounded[1, 0] = -torch.inf
     place = (rounded == rounded.amax(-1, keepdim=True)).int().argmax(-1)
-    assert torch.equal(first(rounded), place)
+    assert torch.equal(argmax(rounded), place)

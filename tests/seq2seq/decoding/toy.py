@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from regard.seq2seq.examples import BEGIN, END, Batch, Pairs, Tokens
-from regard.seq2seq.seams import Hypothesis, State, Step
+from regard.seq2seq.batch import BOS, EOS, Batch, SourceTarget, Tokens
+from regard.seq2seq.protocols import DecodeStep, Hypothesis, StepperState
 
 WORDS = 5
 Prefix = tuple[int, ...]
 
 
-def batch_of(*items: int) -> Pairs:
+def batch_of(*items: int) -> SourceTarget:
     """Sources of different lengths, by their items' numbers."""
     lengths = torch.tensor([source_length(item) for item in items])
     ids = torch.zeros(len(items), int(lengths.max()), dtype=torch.int64)
-    return Pairs(items, Tokens(ids, lengths))
+    return SourceTarget(items, Tokens(ids, lengths))
 
 
 def source_length(item: int) -> int:
@@ -43,7 +43,7 @@ class Toy:
         columns = max(source_length(item) for item in batch.items)
         return Prefixes(self, list(batch.items), [[()] * width for _ in batch.items], columns)
 
-    def step(self, tokens: Tensor, state: State) -> Step:
+    def step(self, tokens: Tensor, state: StepperState) -> DecodeStep:
         assert isinstance(state, Prefixes)
         self.calls.append("step")
         prefixes = [
@@ -59,14 +59,14 @@ class Toy:
             read = torch.stack([known[prefix][1] for prefix in beams])
             padding = state.columns - read.shape[-1]
             weights.append(torch.nn.functional.pad(read, (0, padding)))
-        assert all(prefix[0] == BEGIN for beams in prefixes for prefix in beams)
-        return Step(torch.stack(log_probs), after, torch.stack(weights))
+        assert all(prefix[0] == BOS for beams in prefixes for prefix in beams)
+        return DecodeStep(torch.stack(log_probs), after, torch.stack(weights))
 
     def row(self, item: int, prefix: Prefix) -> tuple[Tensor, Tensor]:
         """Log-probabilities of the next token, and what is read for it."""
         draw = random.Random(f"{self.seed}/{item}/{prefix}")
         odds = [draw.gauss(0, 1.5) for _ in range(self.words)]
-        odds[END] += self.ending
+        odds[EOS] += self.ending
         read = [draw.gauss(0, 1) for _ in range(source_length(item))]
         return torch.tensor(odds).double().log_softmax(-1), torch.tensor(read).softmax(-1)
 
@@ -83,7 +83,7 @@ class Toy:
 
     def owns(self, item: int, found: Hypothesis) -> None:
         """Assert that a hypothesis has its own log-probability and its own weights."""
-        tokens = [*found.tokens, END] if found.ended else found.tokens
+        tokens = [*found.tokens, EOS] if found.ended else found.tokens
         assert abs(found.log_prob - self.log_prob(item, tokens)) < 1e-9
         assert found.weights is not None
         torch.testing.assert_close(found.weights, self.read(item, tokens), rtol=0, atol=0)

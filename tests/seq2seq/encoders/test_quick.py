@@ -7,8 +7,8 @@ import torch
 
 from regard import Attention, kernels, scores, selection
 from regard.attention.kernels import native
-from regard.seq2seq.encoders import Transformer, quick
-from regard.seq2seq.examples import Tokens
+from regard.seq2seq.batch import Tokens
+from regard.seq2seq.encoders import TransformerEncoder, fused_encoder
 
 pytestmark = pytest.mark.skipif(
     native.library() is None, reason="the C kernels were not built here"
@@ -22,10 +22,10 @@ def _no_gradient() -> Iterator[None]:
         yield
 
 
-def encoder(norm: str = "pre", head: int = 8, make: object = Attention) -> Transformer:
+def encoder(norm: str = "pre", head: int = 8, make: object = Attention) -> TransformerEncoder:
     torch.manual_seed(3)
     options = {"layers": 2, "heads": 3, "inner": 17, "dropout": 0.3}
-    return Transformer(VOCABULARY, 3 * head, make, norm=norm, **options).eval()  # type: ignore[arg-type]
+    return TransformerEncoder(VOCABULARY, 3 * head, make, norm=norm, **options).eval()  # type: ignore[arg-type]
 
 
 def source(*lengths: int) -> Tokens:
@@ -33,8 +33,8 @@ def source(*lengths: int) -> Tokens:
     return Tokens(torch.randint(0, VOCABULARY, (len(lengths), 7)), torch.tensor(lengths))
 
 
-def serves(model: Transformer) -> bool:
-    return quick.serves(list(model.layers), model.embedding, source(3).ids)
+def serves(model: TransformerEncoder) -> bool:
+    return fused_encoder.is_supported(list(model.layers), model.embedding, source(3).ids)
 
 
 @pytest.mark.parametrize("level", range(native.level() + 1))

@@ -6,15 +6,15 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from regard.attention.errors import OptionError
-from regard.seq2seq.encoders import Recurrent
-from regard.seq2seq.recurrence import Recurrence
+from regard.seq2seq.encoders import RecurrentEncoder
+from regard.seq2seq.nn.rnn import RNNLayer
 from tests.seq2seq.model_cases import EMBEDDING, HALF, SOURCE, SOURCES, tokens
 
 KINDS = {"gru": nn.GRU, "lstm": nn.LSTM}
 LAYERS = 2
 
 
-def torch_twin(encoder: Recurrent, cell: str, *, both: bool) -> nn.RNNBase:
+def torch_twin(encoder: RecurrentEncoder, cell: str, *, both: bool) -> nn.RNNBase:
     """torch's layers with the same parameters."""
     twin = KINDS[cell](EMBEDDING, HALF, LAYERS, bidirectional=both).double()
     with torch.no_grad():
@@ -28,7 +28,7 @@ def torch_twin(encoder: Recurrent, cell: str, *, both: bool) -> nn.RNNBase:
     return twin
 
 
-def packed(twin: nn.RNNBase, encoder: Recurrent, source) -> tuple[Tensor, Tensor]:
+def packed(twin: nn.RNNBase, encoder: RecurrentEncoder, source) -> tuple[Tensor, Tensor]:
     vectors = encoder.embedding(source.ids)
     sequence = pack_padded_sequence(vectors, source.lengths, batch_first=True, enforce_sorted=False)
     outputs, last = twin(sequence)
@@ -41,7 +41,9 @@ def packed(twin: nn.RNNBase, encoder: Recurrent, source) -> tuple[Tensor, Tensor
 @pytest.mark.parametrize("both", [True, False])
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 def test_it_is_what_torch_makes_of_a_packed_batch(cell: str, both: bool) -> None:
-    encoder = Recurrent(SOURCE, EMBEDDING, HALF, cell=cell, layers=LAYERS, both_ways=both).double()
+    encoder = RecurrentEncoder(
+        SOURCE, EMBEDDING, HALF, cell=cell, layers=LAYERS, both_ways=both
+    ).double()
     source = tokens(SOURCES, SOURCE)
     twin = torch_twin(encoder, cell, both=both)
     values, summary = packed(twin, encoder, source)
@@ -69,8 +71,8 @@ def test_it_is_what_torch_makes_of_a_packed_batch(cell: str, both: bool) -> None
 
 def test_from_the_end_is_the_other_way_round() -> None:
     options = {"both_ways": False}
-    encoder = Recurrent(SOURCE, EMBEDDING, HALF, **options).double()
-    backward = Recurrent(SOURCE, EMBEDDING, HALF, reverse=True, **options).double()
+    encoder = RecurrentEncoder(SOURCE, EMBEDDING, HALF, **options).double()
+    backward = RecurrentEncoder(SOURCE, EMBEDDING, HALF, reverse=True, **options).double()
     backward.load_state_dict(encoder.state_dict())
     source = tokens([5], SOURCE)
     turned = tokens([5], SOURCE)
@@ -83,7 +85,7 @@ def test_from_the_end_is_the_other_way_round() -> None:
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 def test_the_way_back_of_all_steps(cell: str, counts: list[int]) -> None:
     """Of three sequences, which may end one after another, or have no step at all."""
-    layer = Recurrence(cell, 2, 3, directions=2).double()
+    layer = RNNLayer(cell, 2, 3, directions=2).double()
     rows = sum(counts), layer.cell.gates * 3
     parts = torch.randn(rows, dtype=torch.float64, requires_grad=True)
     state = [
@@ -92,7 +94,7 @@ def test_the_way_back_of_all_steps(cell: str, counts: list[int]) -> None:
     weight = layer.state[1].weight
 
     def run(parts: Tensor, *rest: Tensor) -> tuple[Tensor, ...]:
-        outputs, last = layer.whole(parts, counts, rest[: len(state)], direction=1)
+        outputs, last = layer.forward_sequence(parts, counts, rest[: len(state)], direction=1)
         return outputs, *last
 
     assert torch.autograd.gradcheck(run, (parts, *state, weight))
@@ -100,10 +102,10 @@ def test_the_way_back_of_all_steps(cell: str, counts: list[int]) -> None:
 
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 def test_steps_equal_the_whole_and_so_do_their_gradients(cell: str) -> None:
-    layer = Recurrence(cell, 2, 3).double()
+    layer = RNNLayer(cell, 2, 3).double()
     parts = torch.randn(4, 5, layer.cell.gates * 3, dtype=torch.float64)
     zeros = tuple(torch.zeros(5, 3, dtype=torch.float64) for _ in range(layer.cell.parts))
-    outputs, last = layer.whole(parts.flatten(0, 1), [5] * 4, zeros)
+    outputs, last = layer.forward_sequence(parts.flatten(0, 1), [5] * 4, zeros)
     steps, state, found = layer.steps(), zeros, []
     for own in parts.unbind(0):
         state = steps(own, state)
@@ -120,14 +122,16 @@ def test_steps_equal_the_whole_and_so_do_their_gradients(cell: str) -> None:
 @torch.no_grad()
 def test_nothing_to_read_is_nothing_known() -> None:
     source = tokens([0, 3], SOURCE)
-    encoded = Recurrent(SOURCE, EMBEDDING, HALF)(source)
+    encoded = RecurrentEncoder(SOURCE, EMBEDDING, HALF)(source)
     assert not bool(encoded.values[0].any())
     assert not bool(encoded.summary[0].any())
-    empty = Recurrent(SOURCE, EMBEDDING, HALF)(type(source)(source.ids[:, :0], source.lengths * 0))
+    empty = RecurrentEncoder(SOURCE, EMBEDDING, HALF)(
+        type(source)(source.ids[:, :0], source.lengths * 0)
+    )
     assert empty.values.shape == (2, 0, 2 * HALF)
 
 
 @pytest.mark.usefixtures("unchecked")
 def test_an_unknown_cell_is_named() -> None:
     with pytest.raises(OptionError, match=r"'mlp'. Choose \"gru\" or \"lstm\""):
-        Recurrence("mlp", 2, 3)
+        RNNLayer("mlp", 2, 3)

@@ -6,23 +6,23 @@ from torch import nn
 
 from regard import Attention, scores, selection
 from regard.attention.errors import OptionError
-from regard.seq2seq.embeddings import sinusoids
-from regard.seq2seq.encoders import Transformer
+from regard.seq2seq.encoders import TransformerEncoder
+from regard.seq2seq.nn.embeddings import sinusoids
 from tests.seq2seq.model_cases import HEADS, INNER, SOURCE, SOURCES, WIDE, tokens
 
 
 def torch_layer(layer: nn.Module, *, first: bool) -> nn.TransformerEncoderLayer:
     twin = nn.TransformerEncoderLayer(WIDE, HEADS, INNER, 0.0, batch_first=True, norm_first=first)
     twin = twin.double()
-    reader = layer.reader
+    reader = layer.self_attention
     with torch.no_grad():
         three = (reader.query, reader.key, reader.value)
         twin.self_attn.in_proj_weight.copy_(torch.cat([linear.weight for linear in three]))
         twin.self_attn.in_proj_bias.copy_(torch.cat([linear.bias for linear in three]))
     pairs = [
-        (twin.self_attn.out_proj, reader.out), (twin.linear1, layer.forward_part[0]),
-        (twin.linear2, layer.forward_part[3]), (twin.norm1, layer.read.norm),
-        (twin.norm2, layer.thought.norm),
+        (twin.self_attn.out_proj, reader.out), (twin.linear1, layer.feed_forward[0]),
+        (twin.linear2, layer.feed_forward[3]), (twin.norm1, layer.self_residual.norm),
+        (twin.norm2, layer.ffn_residual.norm),
     ]  # fmt: skip
     for theirs, ours in pairs:
         theirs.load_state_dict(ours.state_dict())
@@ -31,7 +31,7 @@ def torch_layer(layer: nn.Module, *, first: bool) -> nn.TransformerEncoderLayer:
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
 def test_it_is_what_torch_makes_of_it(norm: str) -> None:
-    encoder = Transformer(
+    encoder = TransformerEncoder(
         SOURCE, WIDE, Attention, layers=2, heads=HEADS, inner=INNER, norm=norm
     ).double()
     source = tokens(SOURCES, SOURCE)
@@ -58,10 +58,10 @@ def test_places_are_sines_and_cosines() -> None:
 def test_what_cannot_be_is_refused() -> None:
     options = {"layers": 1, "inner": INNER}
     with pytest.raises(OptionError, match="10 cannot be split among 3 heads"):
-        Transformer(SOURCE, WIDE, Attention, heads=3, **options)
+        TransformerEncoder(SOURCE, WIDE, Attention, heads=3, **options)
     with pytest.raises(OptionError, match=r"norm is 'both'"):
-        Transformer(SOURCE, WIDE, Attention, heads=2, norm="both", **options)
+        TransformerEncoder(SOURCE, WIDE, Attention, heads=2, norm="both", **options)
     with pytest.raises(OptionError, match="gumbel"):
-        Transformer(
+        TransformerEncoder(
             SOURCE, WIDE, lambda: Attention(scores.Dot(), selection.Hard()), heads=2, **options
         )

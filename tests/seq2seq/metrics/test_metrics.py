@@ -10,8 +10,8 @@ import torch
 
 from regard.attention.errors import OptionError
 from regard.seq2seq.errors import DataError
-from regard.seq2seq.metrics import Bootstrap, Score, bleu, chrf, exact_match, perplexity
-from regard.seq2seq.seams import Term
+from regard.seq2seq.metrics import Bootstrap, MetricScore, bleu, chrf, exact_match, perplexity
+from regard.seq2seq.protocols import LossTerm
 
 REFERENCES = [
     "Zwei junge weiße Männer sind im Freien in der Nähe vieler Büsche.",
@@ -93,11 +93,11 @@ def test_the_interval_of_a_share_is_that_of_the_binomial() -> None:
 
 
 def test_perplexity_by_hand() -> None:
-    terms = [Term(torch.tensor(3 * math.log(8.0)), 3), Term(torch.tensor(math.log(2.0)), 7)]
+    terms = [LossTerm(torch.tensor(3 * math.log(8.0)), 3), LossTerm(torch.tensor(math.log(2.0)), 7)]
     found = perplexity(terms)
     assert found.value == pytest.approx(2.0)  # (8³ · 2)^(1/10)
     assert found.count == 10
-    lost = perplexity([Term(torch.tensor(1e6), 1)])
+    lost = perplexity([LossTerm(torch.tensor(1e6), 1)])
     assert lost.value == math.inf
     assert lost.as_json()["value"] is None
     with pytest.raises(DataError, match="no token"):
@@ -109,7 +109,7 @@ def test_a_score_is_json() -> None:
     again = json.loads(json.dumps(found.as_json(), allow_nan=False))
     assert again["interval"] == list(found.interval or ())
     assert (again["name"], again["count"]) == ("BLEU", 5)
-    assert str(Score("exact", 99.5, "nrefs:1", 2, (98.0, 100.0))) == (
+    assert str(MetricScore("exact", 99.5, "nrefs:1", 2, (98.0, 100.0))) == (
         "exact 99.50 [98.00, 100.00] (nrefs:1)"
     )
 

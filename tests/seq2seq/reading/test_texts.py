@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.attention.errors import OptionError
-from regard.seq2seq.errors import DataError
-from regard.seq2seq.reading import (
+from regard.seq2seq.alignment import (
     Gold,
     Links,
     alignment_error,
@@ -17,7 +16,8 @@ from regard.seq2seq.reading import (
     read_naacl,
     read_pharaoh,
 )
-from regard.seq2seq.reading.pharaoh import check_range
+from regard.seq2seq.alignment.pharaoh import check_range
+from regard.seq2seq.errors import DataError
 
 links = st.frozensets(st.tuples(st.integers(0, 30), st.integers(0, 30)))
 

@@ -17,7 +17,7 @@ from typing import Any
 import torch._dynamo  # noqa: F401  # torch imports it at the first update: once is enough
 
 from regard.seq2seq.errors import RunError
-from regard.seq2seq.training import Quiet, Store, Update
+from regard.seq2seq.training import Checkpoints, NullReporter, Update
 from regard.seq2seq.training.lock import Lock
 from tests.seq2seq.training.toy import OPTIONS, left, train
 
@@ -27,7 +27,7 @@ STAGES = (
 )  # fmt: skip
 
 
-class Stepping(Quiet):
+class Stepping(NullReporter):
     """Does something after a step."""
 
     def __init__(self, step: int, act: Callable[[], object]) -> None:
@@ -67,7 +67,7 @@ def lost(directory: Path) -> int:
     """How many updates are in the log but in no checkpoint."""
     log = directory / "log.jsonl"
     steps = re.findall(rb'"step": (\d+), "loss"', log.read_bytes()) if log.exists() else []
-    return int(steps[-1]) - Store(directory).steps()[-1] if steps else 0
+    return int(steps[-1]) - Checkpoints(directory).steps()[-1] if steps else 0
 
 
 def killed_at_random(folder: Path, kills: int, longest: float) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def main(folder: Path) -> dict[str, Any]:
     found["terminated"] = {"code": told(folder / "terminated", signal.SIGTERM)}
     found["interrupted"] = {"code": told(folder / "interrupted", signal.SIGINT)}
     for name in ("terminated", "interrupted"):
-        found[name]["step"] = Store(folder / name).steps()[-1]
+        found[name]["step"] = Checkpoints(folder / name).steps()[-1]
         found[name]["last"] = ended(forked(trained(folder / name)))
     found["refused"] = refused(folder / "refused")
     for path in folder.iterdir():

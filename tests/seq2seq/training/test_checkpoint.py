@@ -11,11 +11,12 @@ from contextlib import suppress
 import pytest
 import torch
 
-from regard.seq2seq.errors import RunError
-from regard.seq2seq.training import Store, checkpoint
-from regard.seq2seq.training.checkpoint import OURS, BrokenError
+from regard.seq2seq.errors import DataError, RunError
+from regard.seq2seq.training import BatchStream, Checkpoints, checkpoint_files
+from regard.seq2seq.training.checkpoint_files import OURS, BrokenError
+from regard.seq2seq.training.run_state import RunState
 from tests.seq2seq.training.test_run import CrashError, Heard, crash
-from tests.seq2seq.training.toy import OPTIONS, left, train
+from tests.seq2seq.training.toy import OPTIONS, Code, Examples, left, plan, train
 
 CALLS = ("write", "fsync", "mkdir", "rename", "open")
 
@@ -59,12 +60,12 @@ def cut(path):
 @pytest.mark.parametrize("harm", [flip, cut, os.remove])
 def test_a_harmed_checkpoint_is_told_in_a_line(run_folder, name, harm):
     last = max((run_folder / "checkpoints").iterdir())
-    before = Store(run_folder).steps()[-2]
+    before = Checkpoints(run_folder).steps()[-2]
     harm(last / name)
-    found = Store(run_folder).newest()
+    found = Checkpoints(run_folder).newest()
     assert found is not None
     assert found.step == before
-    assert found.files == checkpoint.read(Store(run_folder).path(before))
+    assert found.files == checkpoint_files.read(Checkpoints(run_folder).path(before))
     assert len(found.notes) == 1
     # A flipped manifest blames the file whose hash it holds.
     blamed = r"\w+\.\w+" if (name, harm) == ("manifest.json", flip) else name
@@ -92,7 +93,7 @@ def test_any_byte_of_a_manifest_matters(run_folder):
         flipped[place] ^= 1
         (last / "manifest.json").write_bytes(flipped)
         with pytest.raises(BrokenError):
-            checkpoint.read(last)
+            checkpoint_files.read(last)
 
 
 def test_a_lost_log_is_told(run_folder):
@@ -106,18 +107,20 @@ def test_if_all_are_harmed_nothing_is_begun(run_folder):
     for path in (run_folder / "checkpoints").iterdir():
         flip(path / "model.safetensors")
     before = left(run_folder)
-    with pytest.raises(RunError, match=r"no checkpoint in .* can be read: .* Begin in another"):
+    with pytest.raises(
+        RunError, match=r"no checkpoint in .* can be read: .* Train again in another"
+    ):
         train(run_folder)
     assert left(run_folder) == before
 
 
 def test_a_harmed_best_is_told(run_folder, whole):
     train(run_folder)
-    store = Store(run_folder)
+    store = Checkpoints(run_folder)
     best = store.best().step
     assert best != OPTIONS.steps
     flip(store.path(best) / "average.safetensors")
-    found = Store(run_folder).best()
+    found = Checkpoints(run_folder).best()
     assert found.step == OPTIONS.steps
     assert re.match(
         rf"the best checkpoint, of step {best}, cannot be read \(average", found.notes[0]
@@ -134,7 +137,7 @@ def harmful(monkeypatch, call, number):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return real(*arguments, **named)
 
-    monkeypatch.setattr(checkpoint.os, call, full)
+    monkeypatch.setattr(checkpoint_files.os, call, full)
     return count
 
 
@@ -142,7 +145,7 @@ def harmful(monkeypatch, call, number):
 def test_a_full_disk_loses_nothing(run_folder, whole, monkeypatch, call):
     """Every such call of a save fails in turn; the run is then taken up each time."""
     (run_folder / "checkpoints" / "mine.txt").write_text("mine")
-    store = Store(run_folder)
+    store = Checkpoints(run_folder)
     files = store.newest().files
     kept = checkpoints(run_folder)
     target = run_folder / "checkpoints" / "step-00000099"
@@ -150,37 +153,37 @@ def test_a_full_disk_loses_nothing(run_folder, whole, monkeypatch, call):
         with monkeypatch.context() as patch:
             count = harmful(patch, call, number)
             with suppress(OSError):
-                checkpoint.write(target, files, lambda stage: None)
+                checkpoint_files.write(target, files, lambda stage: None)
             if count[0] < number:
                 break
         there = checkpoints(run_folder)
         if target.name in there:  # it failed after the rename: the checkpoint is whole
-            assert checkpoint.read(target) == files
-            checkpoint.remove(target)
+            assert checkpoint_files.read(target) == files
+            checkpoint_files.remove(target)
         assert checkpoints(run_folder) == kept
     assert number > 1
-    assert checkpoint.read(target) == files
-    checkpoint.remove(target)
+    assert checkpoint_files.read(target) == files
+    checkpoint_files.remove(target)
     train(run_folder)
     (run_folder / "checkpoints" / "mine.txt").unlink()
     assert left(run_folder) == whole
 
 
 def test_a_full_disk_stops_a_run_with_its_reason(run_folder, whole, monkeypatch):
-    kept = Store(run_folder).steps()
+    kept = Checkpoints(run_folder).steps()
     with monkeypatch.context() as patch:
-        real = checkpoint._put
+        real = checkpoint_files._put
 
         def full(path, content):
             if path.name == "optimiser.safetensors":
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             real(path, content)
 
-        patch.setattr(checkpoint, "_put", full)
+        patch.setattr(checkpoint_files, "_put", full)
         with pytest.raises(RunError) as error:
             train(run_folder)
     assert f"No space left on device. The last good one is {kept[-1]}." in str(error.value)
-    assert Store(run_folder).steps() == kept
+    assert Checkpoints(run_folder).steps() == kept
     train(run_folder)
     assert left(run_folder) == whole
 
@@ -219,19 +222,56 @@ def test_a_harmed_one_is_not_counted_among_the_last(run_folder, whole):
     last = max((run_folder / "checkpoints").iterdir())
     flip(last / "record.json")
     options = dataclasses.replace(OPTIONS, keep=1)
-    before = Store(run_folder).steps()[-2]
-    assert before + 1 < Store(run_folder).steps()[-1]
+    before = Checkpoints(run_folder).steps()[-2]
+    assert before + 1 < Checkpoints(run_folder).steps()[-1]
     stop = Heard(before + 1, lambda: os.kill(os.getpid(), signal.SIGTERM))
     assert train(run_folder, options, reporter=stop).step == before + 1
-    assert Store(run_folder).newest().step == before + 1
+    assert Checkpoints(run_folder).newest().step == before + 1
     train(run_folder)
     assert left(run_folder)["log"] == whole["log"]
 
 
+def test_the_best_of_another_run_is_told(run_folder, whole, tmp_path):
+    train(run_folder)
+    best = Checkpoints(run_folder).best().step
+    assert best != OPTIONS.steps
+    train(tmp_path / "other", dataclasses.replace(OPTIONS, seed=4))
+    steps = Checkpoints(tmp_path / "other").steps()
+    shutil.rmtree(Checkpoints(run_folder).path(best))
+    other = Checkpoints(tmp_path / "other").path(steps[0])
+    record = RunState.from_json((other / "record.json").read_bytes(), "it")
+    files = checkpoint_files.read(other) | {
+        "record.json": dataclasses.replace(record, step=best).to_json()
+    }
+    checkpoint_files.write(Checkpoints(run_folder).path(best), files, lambda stage: None)
+    found = Checkpoints(run_folder).best()
+    assert found.step == OPTIONS.steps
+    assert re.search("it is of another run than that of step", found.notes[0])
+
+
+def test_a_linked_folder_is_not_discarded(run_folder, tmp_path):
+    last = max((run_folder / "checkpoints").iterdir())
+    names = sorted(os.listdir(last))
+    link = tmp_path / ".step-00000001.part"
+    link.symlink_to(last)
+    checkpoint_files.discard(link)
+    checkpoint_files.remove(link)
+    assert link.is_symlink()
+    assert sorted(os.listdir(last)) == names
+
+
+def test_a_place_past_an_epoch_is_no_endless_wait():
+    examples = Examples()
+    feed = BatchStream(examples, Code(), plan, 2)
+    feed.position = 4
+    with pytest.raises(DataError, match="epoch 0 has 4 updates, but the run stands after 4"):
+        next(iter(feed))
+
+
 def test_tensors_of_another_model_are_named():
-    saved = checkpoint.pack({"a": torch.ones(2, 3), "b": torch.ones(5)})
+    saved = checkpoint_files.pack({"a": torch.ones(2, 3), "b": torch.ones(5)})
     ours = {"a": torch.zeros(2, 3), "b": torch.zeros(5)}
-    checkpoint.restore(ours, saved, "file")
+    checkpoint_files.restore(ours, saved, "file")
     assert torch.equal(ours["a"], torch.ones(2, 3))
     for wrong, said in [
         ({"a": ours["a"]}, "file has, and the model has not, 'b'"),
@@ -243,7 +283,7 @@ def test_tensors_of_another_model_are_named():
         ),
     ]:
         with pytest.raises(RunError, match=said):
-            checkpoint.restore(wrong, saved, "file")
+            checkpoint_files.restore(wrong, saved, "file")
 
 
 def test_a_folder_of_something_else_is_no_checkpoint(tmp_path):
@@ -252,8 +292,10 @@ def test_a_folder_of_something_else_is_no_checkpoint(tmp_path):
         b"[]",
         b"{}",
         b'{"format": "other"}',
-        b'{"format": "regard checkpoint 1"}',
+        b'{"format": "regard checkpoint 2"}',
+        b'{"format": "regard checkpoint 2", "files": []}',
+        b'{"format": "regard checkpoint 2", "files": {"model.safetensors": "0"}}',
     ):
         (tmp_path / "manifest.json").write_bytes(content)
         with pytest.raises(BrokenError, match=r"manifest\.json"):
-            checkpoint.read(tmp_path)
+            checkpoint_files.read(tmp_path)

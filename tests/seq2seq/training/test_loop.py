@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from regard.attention.kernels import native
 from regard.seq2seq.errors import RunError
-from regard.seq2seq.seams import Loss, Term
-from regard.seq2seq.training import Optimiser, TrainingOptions, settle, updates
+from regard.seq2seq.protocols import Loss, LossTerm
+from regard.seq2seq.training import Optimiser, TrainingOptions, seed_torch, updates
 from tests.seq2seq.model_cases import CASES, chosen
 from tests.seq2seq.model_cases import batch as pairs
 from tests.seq2seq.training.toy import Code, Examples, Toy
@@ -26,7 +26,7 @@ def batch(numbers):
 
 
 def toy(kind=Toy):
-    settle(7, "initialisation")
+    seed_torch(7, "initialisation")
     return kind(dropout=0.0).double()
 
 
@@ -99,7 +99,7 @@ class Uncounted(Toy):
     """A term with a count that the batch does not know."""
 
     def loss(self, batch):
-        return {**super().loss(batch), "odd": Term(self.hidden.weight.sum(), 1009)}
+        return {**super().loss(batch), "odd": LossTerm(self.hidden.weight.sum(), 1009)}
 
 
 class Miscounted(Toy):
@@ -130,9 +130,9 @@ class Spoilt(Toy):
         if 17 in batch.items:
             zero = self.hidden.bias[0] * 0
             bad = zero.sqrt() if self.behind else zero + math.inf
-            loss["bad"] = Term(bad, len(batch.items))
+            loss["bad"] = LossTerm(bad, len(batch.items))
         else:
-            loss["bad"] = Term(self.hidden.bias[0] * 0, len(batch.items))
+            loss["bad"] = LossTerm(self.hidden.bias[0] * 0, len(batch.items))
         return loss
 
 
@@ -186,7 +186,7 @@ def test_an_update_draws_from_its_own_number_alone():
     numbers = [[batch([1, 2])], [batch([3, 4])], [batch([5, 6])]]
 
     def trained(noise):
-        settle(7, "initialisation")
+        seed_torch(7, "initialisation")
         model = Toy()
         for _ in updates(model, numbers, Optimiser(model, PLAIN), seed=2):
             torch.rand(noise)  # what others draw in between must not matter
@@ -204,7 +204,7 @@ class Loud(nn.Module):
     def loss(self, batch) -> Loss:
         made: Tensor = self.weight @ self.weight.T
         self.dtype = made.dtype
-        return {"tokens": Term(made.float().sum(), 1)}
+        return {"tokens": LossTerm(made.float().sum(), 1)}
 
 
 @pytest.mark.parametrize(("autocast", "dtype"), [(False, torch.float32), (True, torch.bfloat16)])

@@ -9,23 +9,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.seq2seq.errors import ConfigError, DataError
-from regard.seq2seq.training import Feed, Optimiser, TrainingOptions, key
-from regard.seq2seq.training.ema import Average
+from regard.seq2seq.training import BatchStream, Optimiser, TrainingOptions, derive_seed
+from regard.seq2seq.training.ema import EMA
 from regard.seq2seq.training.schedule import schedule
 from tests.seq2seq.training.toy import Code, Examples, Toy, plan
 
 
 @given(st.integers(), st.text(), st.integers(min_value=0))
 def test_keys_are_what_torch_takes(seed, purpose, counter):
-    number = key(seed, purpose, counter)
+    number = derive_seed(seed, purpose, counter)
     assert 0 <= number < 2**63
     torch.Generator().manual_seed(number)
 
 
 def test_keys_differ():
-    keys = {key(s, p, n) for s in range(20) for p in ("step", "order") for n in range(50)}
+    keys = {derive_seed(s, p, n) for s in range(20) for p in ("step", "order") for n in range(50)}
     assert len(keys) == 2000
-    assert key(1, "step", 11) != key(11, "step", 1)
+    assert derive_seed(1, "step", 11) != derive_seed(11, "step", 1)
 
 
 @pytest.mark.parametrize("kind", ["cosine", "inverse_root", "constant"])
@@ -51,12 +51,12 @@ def test_inverse_root_is_the_papers():
 
 def test_an_average_is_the_weighted_sum_of_what_it_saw():
     model = Toy()
-    average = Average(model, 0.9)
+    average = EMA(model, 0.9)
     seen, shares = [model.hidden.weight.detach().clone()], [1.0]
     for step in range(1, 12):
         with torch.no_grad():
             model.hidden.weight.add_(torch.randn(7, 7))
-        average.follow(step)
+        average.update(step)
         stays = min(0.9, (1 + step) / (10 + step))
         shares = [share * stays for share in shares] + [1 - stays]
         seen.append(model.hidden.weight.detach().clone())
@@ -66,14 +66,14 @@ def test_an_average_is_the_weighted_sum_of_what_it_saw():
 
 def test_an_average_stands_in_and_leaves_no_trace():
     model = Toy()
-    average = Average(model, 0.9)
+    average = EMA(model, 0.9)
     first = model.hidden.weight.detach().clone()
     with torch.no_grad():
         model.hidden.weight.add_(1)
     own = model.hidden.weight.detach().clone()
 
     def fail():
-        with average.standing_in():
+        with average.applied():
             assert torch.equal(model.hidden.weight, first)
             raise KeyError
 
@@ -88,22 +88,25 @@ def test_a_feed_goes_on_from_any_place():
         return [[list(part.items) for part in next(batches)] for _ in range(number)]
 
     for accumulate in (1, 3, 100):  # 7, 3 and 1 updates an epoch
-        whole = handed(Feed(Examples(), Code(), plan, accumulate), 25)
+        whole = handed(BatchStream(Examples(), Code(), plan, accumulate), 25)
         for stop in range(0, 20, 3):
-            first = Feed(Examples(), Code(), plan, accumulate)
+            first = BatchStream(Examples(), Code(), plan, accumulate)
             handed(first, stop)
-            second = Feed(Examples(), Code(), plan, accumulate)
+            second = BatchStream(Examples(), Code(), plan, accumulate)
             second.epoch, second.position = first.epoch, first.position
             assert handed(second, 5) == whole[stop : stop + 5]
     each = [
-        item for parts in handed(Feed(Examples(), Code(), plan, 3), 3) for p in parts for item in p
+        item
+        for parts in handed(BatchStream(Examples(), Code(), plan, 3), 3)
+        for p in parts
+        for item in p
     ]
     assert sorted(each) == list(range(37))
 
 
 def test_a_feed_without_batches_says_so():
     with pytest.raises(DataError, match="epoch 0 has no batches"):
-        next(iter(Feed(Examples(), Code(), lambda epoch: [])))
+        next(iter(BatchStream(Examples(), Code(), lambda epoch: [])))
 
 
 @pytest.mark.parametrize(

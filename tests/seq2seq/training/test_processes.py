@@ -70,7 +70,7 @@ def test_a_lock_is_let_go(tmp_path):
 def test_a_folder_that_cannot_be_locked_is_named(tmp_path):
     (tmp_path / "run.lock").mkdir()
     with (
-        pytest.raises(RunError, match=r"run\.lock cannot be locked: Is a directory"),
+        pytest.raises(RunError, match=r"run\.lock cannot be locked: it is a folder"),
         Lock(tmp_path),
     ):
         pass

@@ -5,12 +5,12 @@ import pytest
 from rich.console import Console
 
 from regard.seq2seq.training import (
-    Best,
+    BestStep,
+    LineReporter,
+    NullReporter,
     Outcome,
-    Plain,
-    Quiet,
     Reporter,
-    Rich,
+    RichReporter,
     Update,
     Validation,
     reporter,
@@ -25,7 +25,7 @@ def update(step, **counts):
 def test_lines_tell_pace_and_what_is_left():
     seconds = iter(range(1000))
     stream = io.StringIO()
-    plain = Plain(stream, every=4.0, clock=lambda: next(seconds) / 2)
+    plain = LineReporter(stream, every=4.0, clock=lambda: next(seconds) / 2)
     plain.started(10, 100)
     for step in range(11, 31):
         plain.progressed(update(step, tokens=70, sentences=3))
@@ -42,7 +42,7 @@ def test_lines_tell_pace_and_what_is_left():
 def test_the_pace_is_counted_in_tokens():
     now = [0.0]
     stream = io.StringIO()
-    plain = Plain(stream, every=0.0, clock=lambda: now[0])
+    plain = LineReporter(stream, every=0.0, clock=lambda: now[0])
     plain.started(0, 3)
     for step in (1, 2):
         now[0] += 2.0
@@ -56,7 +56,7 @@ def test_a_bar_tells_loss_pace_and_what_is_left(width):
     now = [0.0]
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=True, width=width, color_system=None)
-    rich = Rich(console, clock=lambda: now[0])
+    rich = RichReporter(console, clock=lambda: now[0])
     now[0] += 1000.0
     rich.started(50_000, 100_000)
     for step in range(50_001, 50_006):
@@ -71,13 +71,13 @@ def test_a_bar_tells_loss_pace_and_what_is_left(width):
 def test_what_happens_is_told(kind):
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=True, width=120, color_system=None)
-    heard = Plain(stream) if kind == "plain" else Rich(console)
+    heard = LineReporter(stream) if kind == "plain" else RichReporter(console)
     heard.started(0, 5)
     heard.progressed(update(5, pages=3))
     heard.validated(5, Validation({"loss": 0.25}, ["[b]a[/b] → b"]), True)
     heard.noted("something")
     heard.saved(Path("runs/step-00000005"))
-    heard.finished(Outcome("finished", 5, Path("runs"), Best(5, 0.25)))
+    heard.finished(Outcome("finished", 5, Path("runs"), BestStep(5, 0.25)))
     said = stream.getvalue()
     for words in (
         "5/5", "loss 1.5000", "pages/s", "step 5  validation  loss 0.25  (best)", "[b]a[/b] → b",
@@ -87,7 +87,8 @@ def test_what_happens_is_told(kind):
 
 
 @pytest.mark.parametrize(
-    "heard", [Quiet(), Plain(io.StringIO()), Rich(Console(file=io.StringIO()))]
+    "heard",
+    [NullReporter(), LineReporter(io.StringIO()), RichReporter(Console(file=io.StringIO()))],
 )
 def test_each_follows_a_whole_run(heard, tmp_path):
     assert isinstance(heard, Reporter)
@@ -96,7 +97,7 @@ def test_each_follows_a_whole_run(heard, tmp_path):
 
 def test_a_bar_is_taken_down_when_an_error_ends_the_run():
     stream = io.StringIO()
-    rich = Rich(Console(file=stream, force_terminal=True))
+    rich = RichReporter(Console(file=stream, force_terminal=True))
     rich.started(0, 5)
     assert not rich._bar.finished
     assert rich._bar.live.is_started
@@ -109,5 +110,5 @@ def test_a_bar_is_for_terminals():
         def isatty(self):
             return True
 
-    assert isinstance(reporter(Terminal()), Rich)
-    assert isinstance(reporter(io.StringIO()), Plain)
+    assert isinstance(reporter(Terminal()), RichReporter)
+    assert isinstance(reporter(io.StringIO()), LineReporter)

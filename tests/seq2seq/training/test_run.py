@@ -10,8 +10,15 @@ import pytest
 import torch
 
 from regard.seq2seq.errors import ConfigError, RunError
-from regard.seq2seq.training import Quiet, Store, Validation, key, load_weights, run
-from regard.seq2seq.training.record import Record
+from regard.seq2seq.training import (
+    Checkpoints,
+    NullReporter,
+    Validation,
+    derive_seed,
+    load_weights,
+    run,
+)
+from regard.seq2seq.training.run_state import RunState
 from tests.seq2seq.training.toy import OPTIONS, Toy, job, left, train
 
 
@@ -19,7 +26,7 @@ class CrashError(Exception):
     pass
 
 
-class Heard(Quiet):
+class Heard(NullReporter):
     """Remembers notes; does something once at a step."""
 
     def __init__(self, step=0, act=None):
@@ -91,7 +98,7 @@ def test_what_was_logged_after_the_checkpoint_is_cut_off(whole, tmp_path):
 
 def test_every_draw_is_one_of_its_purpose_and_number(tmp_path):
     def drawn(purpose, step):
-        torch.manual_seed(key(OPTIONS.seed, purpose, step))
+        torch.manual_seed(derive_seed(OPTIONS.seed, purpose, step))
         return torch.rand(()).item()
 
     class Drawing(Toy):
@@ -225,7 +232,7 @@ def test_the_best_is_loaded_with_its_averaged_weights(tmp_path):
     heard = Heard()
     run(tmp_path, job(validate=validate), OPTIONS, heard)
     assert heard.bests == [4, 8]
-    found = Store(tmp_path).best()
+    found = Checkpoints(tmp_path).best()
     assert (found.step, found.notes) == (8, [])
     model = Toy()
     assert load_weights(model, found)
@@ -259,7 +266,7 @@ def test_a_run_without_validation_or_average_resumes_too(tmp_path):
         run(tmp_path / "parts", job(validate=None), options, Heard(13, crash))
     run(tmp_path / "parts", job(validate=None), options)
     assert left(tmp_path / "parts") == left(tmp_path / "whole")
-    assert Store(tmp_path / "parts").best().step == 23
+    assert Checkpoints(tmp_path / "parts").best().step == 23
 
 
 def test_a_folder_that_is_no_run_is_left_alone(tmp_path):
@@ -271,7 +278,7 @@ def test_a_folder_that_is_no_run_is_left_alone(tmp_path):
     with pytest.raises(RunError, match=r"log\.jsonl cannot be made: File exists"):
         train(log)
     with pytest.raises(RunError, match="holds no checkpoint"):
-        Store(tmp_path).best()
+        Checkpoints(tmp_path).best()
 
 
 def test_a_device_that_is_not_there_is_named(tmp_path):
@@ -282,7 +289,7 @@ def test_a_device_that_is_not_there_is_named(tmp_path):
 
 
 def test_a_record_says_where_and_what(whole):
-    record = Record.from_json(whole["record.json"], "record.json")
+    record = RunState.from_json(whole["record.json"], "record.json")
     assert (record.step, record.log) == (23, len(whole["log"]))
     # 7 batches an epoch, 2 an update: 23 updates are 5 epochs and 3 updates
     assert (record.epoch, record.position) == (5, 3)

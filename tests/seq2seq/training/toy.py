@@ -7,9 +7,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.seq2seq.examples import BEGIN, END, Batch, Fault, Pairs, Tokens
-from regard.seq2seq.seams import Loss, Term
-from regard.seq2seq.training import Job, Outcome, TrainingOptions, key, run, settle
+from regard.seq2seq.batch import BOS, EOS, Batch, Fault, SourceTarget, Tokens
+from regard.seq2seq.protocols import Loss, LossTerm
+from regard.seq2seq.training import (
+    Outcome,
+    TrainingJob,
+    TrainingOptions,
+    derive_seed,
+    run,
+    seed_torch,
+)
 
 VOCABULARY, SIZE = 13, 7
 OPTIONS = TrainingOptions(
@@ -32,7 +39,7 @@ class Toy(nn.Module):
         self.seen: Tensor
 
     def loss(self, batch: Batch) -> Loss:
-        assert isinstance(batch, Pairs)
+        assert isinstance(batch, SourceTarget)
         assert batch.target is not None
         if self.training:
             self.seen += len(batch.items)
@@ -45,8 +52,8 @@ class Toy(nn.Module):
         losses = nn.functional.cross_entropy(logits[real], target.ids[:, 1:][real], reduction="sum")
         counts = batch.counts()
         return {
-            "tokens": Term(losses, counts["tokens"]),
-            "summary": Term(summary.square().sum(), counts["sentences"], 0.1),
+            "tokens": LossTerm(losses, counts["tokens"]),
+            "summary": LossTerm(summary.square().sum(), counts["sentences"], 0.1),
         }
 
 
@@ -74,9 +81,9 @@ class Code:
     def size(self, item: Example) -> int:
         return max(len(side) for side in item)
 
-    def collate(self, numbers: Sequence[int], items: Sequence[Example]) -> Pairs:
+    def collate(self, numbers: Sequence[int], items: Sequence[Example]) -> SourceTarget:
         sources = padded([source for source, _ in items])
-        return Pairs(numbers, sources, padded([[BEGIN, *target, END] for _, target in items]))
+        return SourceTarget(numbers, sources, padded([[BOS, *target, EOS] for _, target in items]))
 
     def decode(self, tokens: Sequence[int], item: Example) -> str:
         return " ".join(str(token) for token in tokens)
@@ -90,7 +97,7 @@ def padded(rows: list[list[int]]) -> Tokens:
 
 def plan(epoch: int) -> list[list[int]]:
     """Seven batches in an order of the epoch's own; the last is smaller, and so is its update."""
-    draw = torch.Generator().manual_seed(key(3, "order", epoch))
+    draw = torch.Generator().manual_seed(derive_seed(3, "order", epoch))
     order = torch.randperm(37, generator=draw).tolist()
     return [order[start : start + 6] for start in range(0, 37, 6)]
 
@@ -101,13 +108,13 @@ def validate(model: nn.Module, step: int) -> dict[str, float]:
     return {"loss": float(weight.square().mean() + 0.1 * torch.rand(())), "luck": step % 3}
 
 
-def job(**changed: Any) -> Job:
-    settle(OPTIONS.seed, "initialisation")
+def job(**changed: Any) -> TrainingJob:
+    seed_torch(OPTIONS.seed, "initialisation")
     parts: dict[str, Any] = {
         "model": Toy(), "corpus": Examples(), "codec": Code(), "plan": plan, "validate": validate,
         "settings": {"model": {"kind": "toy", "size": SIZE}}, "data": {"train": "abc"},
     }  # fmt: skip
-    return Job(**parts | changed)
+    return TrainingJob(**parts | changed)
 
 
 def train(directory: Path, options: TrainingOptions = OPTIONS, **more: Any) -> Outcome:

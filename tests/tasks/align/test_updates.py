@@ -2,11 +2,11 @@
 
 from regard.tasks.align.training import LEAST, PASSES, updates
 from regard.tasks.config import load, setting
-from regard.tasks.config.align import Align
+from regard.tasks.config.align import AlignConfig
 
 
 def made(batches: int, *said: str) -> int:
-    config = load(Align, said=[setting(each) for each in said])
+    config = load(AlignConfig, said=[setting(each) for each in said])
     return updates(config, lambda _: [[0]] * batches)
 
 

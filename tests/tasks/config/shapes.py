@@ -9,7 +9,7 @@ import pytest
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from regard.tasks.config import Translate
+from regard.tasks.config import TranslateConfig
 
 Shape = type[BaseModel]
 
@@ -48,7 +48,7 @@ def tables(annotation: Any) -> list[Shape]:
 
 
 def choices(
-    shape: Shape = Translate, path: tuple[str, ...] = (), around: dict[str, str] | None = None
+    shape: Shape = TranslateConfig, path: tuple[str, ...] = (), around: dict[str, str] | None = None
 ) -> Iterator[tuple[str, Shape, dict[str, str]]]:
     """Every choice of a kind: its path, the table, and the kinds to be chosen around it."""
     around = around or {}
@@ -77,7 +77,7 @@ def named(table: Shape) -> str | None:
 
 def every_table() -> set[Shape]:
     """All classes of tables there are."""
-    found: set[Shape] = {Translate}
+    found: set[Shape] = {TranslateConfig}
     for table in iter(lambda: {t for s in found for f in s.model_fields.values()
                                for t in tables(f.annotation)} - found, set()):  # fmt: skip
         found |= table

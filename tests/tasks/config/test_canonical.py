@@ -7,12 +7,12 @@ import pytest
 
 from regard.seq2seq.errors import ConfigError
 from regard.tasks.config import (
-    Translate,
+    TranslateConfig,
     as_toml,
-    canonical,
     check_resumable,
     difference,
     fingerprint,
+    flatten,
     load,
     may_change,
     setting,
@@ -23,22 +23,23 @@ FREE = {
     "training.steps", "training.save_every", "training.validate_every", "training.patience",
     "training.keep", "training.threads", "training.device", "decoding", "decoding.beam",
     "decoding.penalty", "decoding.patience", "decoding.longest_factor", "decoding.longest_extra",
+    "decoding.max_length", "decoding.max_source_length", "decoding.too_long",
     "data.train", "data.valid", "data.links",
 }  # fmt: skip
 
 
-def config(*said: str) -> Translate:
-    return load(Translate, said=[setting(text) for text in said])
+def config(*said: str) -> TranslateConfig:
+    return load(TranslateConfig, said=[setting(text) for text in said])
 
 
 def test_its_json_is_one_line_of_sorted_keys_and_holds_everything() -> None:
     one = config("data.train=Straße.tsv")
-    plain = json.loads(canonical(one))
+    plain = json.loads(flatten(one))
     assert list(plain) == sorted(plain)
-    assert "\n" not in canonical(one)
-    assert "Straße" in canonical(one)
-    assert load(Translate, defaults={k: v for k, v in plain.items() if v is not None}) == one
-    assert fingerprint(one) == hashlib.sha256(canonical(one).encode()).hexdigest()
+    assert "\n" not in flatten(one)
+    assert "Straße" in flatten(one)
+    assert load(TranslateConfig, defaults={k: v for k, v in plain.items() if v is not None}) == one
+    assert fingerprint(one) == hashlib.sha256(flatten(one).encode()).hexdigest()
 
 
 def test_how_it_was_written_does_not_matter() -> None:
@@ -66,7 +67,7 @@ def test_another_kind_is_one_difference() -> None:
 
 
 def test_what_may_change_is_what_the_table_says() -> None:
-    every = {".".join(path) for path in every_path(Translate)}
+    every = {".".join(path) for path in every_path(TranslateConfig)}
     assert {path for path in every if may_change(path)} == FREE
 
 

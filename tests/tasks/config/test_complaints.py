@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from regard.seq2seq.errors import ConfigError
-from regard.tasks.config import Translate, load, setting
+from regard.tasks.config import TranslateConfig, load, setting
 
 SCORES = (
     "dot, scaled_dot, bilinear, additive, cosine, gaussian, inverse_distance, location, "
@@ -73,7 +73,7 @@ SAID = [
     (["data.train=[1]"], "data.train holds 1. Give a list of at most 2 texts."),
     (["data.train=7"], "data.train is 7. Give a list of at most 2 texts."),
     (["decoding=3"], "decoding is 3, but it is a table. Set keys in it: beam, penalty, "
-     "patience, longest_factor or longest_extra."),
+     "patience, longest_factor, longest_extra, max_length, max_source_length or too_long."),
     # out of range
     (["training.steps=0"], "training.steps is 0. Give a whole number of 1 or more."),
     (["training.patience=-1"], "training.patience is -1. Give a whole number of 0 or more."),
@@ -134,7 +134,7 @@ SAID = [
 @pytest.mark.parametrize(("said", "sentence"), SAID, ids=[str(said[-1]) for said, _ in SAID])
 def test_a_mistake_on_the_command_line(said: list[str], sentence: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        load(Translate, said=[setting(text) for text in said])
+        load(TranslateConfig, said=[setting(text) for text in said])
     assert str(caught.value) == f"--set {' '.join(said[-1].split())}: {sentence}"
     assert caught.value.code == 2
 
@@ -144,7 +144,7 @@ def told(folder: Path, text: str | bytes, *said: str) -> str:
     path = folder / "run.toml"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(ConfigError) as caught:
-        load(Translate, path=path, said=[setting(one) for one in said])
+        load(TranslateConfig, path=path, said=[setting(one) for one in said])
     assert "\n" not in str(caught.value)
     return str(caught.value).replace(str(path), "run.toml")
 
@@ -172,9 +172,9 @@ def test_a_file_that_is_no_toml_is_told_with_its_line(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     assert told(tmp_path, b"task = '\xff'").startswith("run.toml: byte 8 is not UTF-8.")
     with pytest.raises(ConfigError, match=r"nix\.toml: no such file. .* regard init"):
-        load(Translate, path=tmp_path / "nix.toml")
+        load(TranslateConfig, path=tmp_path / "nix.toml")
     with pytest.raises(ConfigError, match="Is a directory"):
-        load(Translate, path=tmp_path)
+        load(TranslateConfig, path=tmp_path)
 
 
 def test_a_long_or_strange_value_stays_on_its_line(tmp_path: Path) -> None:
@@ -185,9 +185,9 @@ def test_a_long_or_strange_value_stays_on_its_line(tmp_path: Path) -> None:
 
 def test_a_name_that_is_no_text_at_all() -> None:
     with pytest.raises(ConfigError, match=r"data\.train holds .*not valid Unicode"):
-        load(Translate, said=[setting("data.train=\udcff.tsv")])
+        load(TranslateConfig, said=[setting("data.train=\udcff.tsv")])
 
 
 def test_a_fault_in_the_defaults_is_theirs() -> None:
     with pytest.raises(ConfigError, match=r"^the defaults: training\.steps is 0\."):
-        load(Translate, defaults={"training": {"steps": 0}})
+        load(TranslateConfig, defaults={"training": {"steps": 0}})

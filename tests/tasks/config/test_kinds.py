@@ -7,16 +7,16 @@ import torch
 from pydantic import BaseModel
 
 from regard import scores, selection
-from regard.tasks.config import Translate, load, setting
-from regard.tasks.config.building import (
+from regard.tasks.config import TranslateConfig, load, setting
+from regard.tasks.config.factories import (
     SCORES,
     SELECTIONS,
     build_attention,
     build_score,
     build_selection,
 )
-from regard.tasks.config.score import Bilinear, Coverage, LocationAware
-from regard.tasks.config.selection import Softmax
+from regard.tasks.config.score import BilinearConfig, CoverageConfig, LocationAwareConfig
+from regard.tasks.config.selection import SoftmaxConfig
 from tests.tasks.config.shapes import choices, every_choice, every_table, named, tables
 
 CHOICES = pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def at(config: BaseModel, path: str) -> object:
 
 def kinds(key: str) -> list[type[BaseModel]]:
     """The kinds of score or selection."""
-    return tables(type(Translate().model).model_fields[key].annotation)
+    return tables(type(TranslateConfig().model).model_fields[key].annotation)
 
 
 def test_every_choice_of_the_brief_is_there() -> None:
@@ -56,8 +56,8 @@ def test_a_name_is_short_for_a_table(
     path: str, table: type[BaseModel], around: dict[str, str]
 ) -> None:
     chosen = [setting(f"{outer}={kind}") for outer, kind in around.items()]
-    short = load(Translate, said=[*chosen, setting(f"{path}={named(table)}")])
-    long = load(Translate, said=[*chosen, setting(f'{path}={{kind = "{named(table)}"}}')])
+    short = load(TranslateConfig, said=[*chosen, setting(f"{path}={named(table)}")])
+    long = load(TranslateConfig, said=[*chosen, setting(f'{path}={{kind = "{named(table)}"}}')])
     assert short == long
     assert at(short, path) == table()
 
@@ -121,17 +121,17 @@ def test_every_pair_builds_and_reads(score: type[BaseModel], select: type[BaseMo
 
 
 def test_sizes_and_options_arrive() -> None:
-    built = build_score(LocationAware(hidden_size=11, filters=3, kernel_size=5), 7, 13)
+    built = build_score(LocationAwareConfig(hidden_size=11, filters=3, kernel_size=5), 7, 13)
     assert isinstance(built, scores.LocationAware)
     assert built.query_weight.shape == (11, 7)
     assert built.key_weight.shape == (11, 13)
     assert built.filters.shape == (3, 5)
-    covered = build_score(Coverage(inner=Bilinear(), fertility=2.0, weight=-0.5), 7, 13)
+    covered = build_score(CoverageConfig(inner=BilinearConfig(), fertility=2.0, weight=-0.5), 7, 13)
     assert isinstance(covered, scores.Coverage)
     assert covered.room is not None
     assert covered.room.shape == (1, 13)
     assert covered.weight.item() == -0.5
     assert isinstance(covered.inner, scores.Bilinear)
-    soft = build_selection(Softmax(temperature=0.3, dropout=0.2), 7)
+    soft = build_selection(SoftmaxConfig(temperature=0.3, dropout=0.2), 7)
     assert isinstance(soft, selection.Softmax)
     assert (soft.temperature, soft.dropout) == (0.3, 0.2)

@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from regard.seq2seq.copying import Copying
-from regard.seq2seq.examples import BEGIN, END, Pairs, Tokens
-from regard.tasks.config import Translate, load, setting
-from regard.tasks.config.building import SCORES, SELECTIONS
-from regard.tasks.config.models import build_model
+from regard.seq2seq.batch import BOS, EOS, SourceTarget, Tokens
+from regard.seq2seq.outputs.pointer_generator import PointerGenerator
+from regard.tasks.config import TranslateConfig, load, setting
+from regard.tasks.config.factories import SCORES, SELECTIONS
+from regard.tasks.config.model_factories import build_model
 
 SOURCE, TARGET = 17, 19
 KINDS = pytest.mark.parametrize("kind", ["plain", "bahdanau", "luong", "transformer"])
@@ -21,14 +21,14 @@ SMALL = {
 
 def built(kind: str, *said: str, source: int = SOURCE, shared: bool = False):
     keys = [f"model.{text}" for text in (f"kind={kind}", *SMALL[kind], *said)]
-    model = load(Translate, said=[setting(key) for key in keys]).model
+    model = load(TranslateConfig, said=[setting(key) for key in keys]).model
     return build_model(model, source, TARGET, shared=shared)
 
 
-def pairs() -> Pairs:
-    source = Tokens(torch.tensor([[4, 5, 6, END], [7, END, 0, 0]]), torch.tensor([4, 2]))
-    target = Tokens(torch.tensor([[BEGIN, 8, 9, END], [BEGIN, 8, END, 0]]), torch.tensor([4, 3]))
-    return Pairs([0, 1], source, target, copies=source.ids)
+def pairs() -> SourceTarget:
+    source = Tokens(torch.tensor([[4, 5, 6, EOS], [7, EOS, 0, 0]]), torch.tensor([4, 2]))
+    target = Tokens(torch.tensor([[BOS, 8, 9, EOS], [BOS, 8, EOS, 0]]), torch.tensor([4, 3]))
+    return SourceTarget([0, 1], source, target, copy_ids=source.ids)
 
 
 def trained_and_stepped(model) -> None:
@@ -36,7 +36,7 @@ def trained_and_stepped(model) -> None:
     assert term.total.isfinite()
     term.total.backward()
     model.eval()
-    step = model.step(torch.full((2, 3), BEGIN), model.start(pairs(), 3))
+    step = model.step(torch.full((2, 3), BOS), model.start(pairs(), 3))
     assert step.log_probs.shape == (2, 3, TARGET)
     assert torch.allclose(step.log_probs.exp().sum(-1), torch.ones(2, 3), atol=1e-5)
 
@@ -64,7 +64,7 @@ def test_every_selection_goes_into_every_model(kind: str, select: str) -> None:
 @pytest.mark.parametrize("kind", ["bahdanau", "luong", "transformer"])
 def test_copying(kind: str) -> None:
     model = built(kind, "copying=true")
-    assert isinstance(model.readout, Copying)
+    assert isinstance(model.readout, PointerGenerator)
     trained_and_stepped(model)
 
 

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from pydantic import BaseModel
 
-from regard.tasks.config import Translate, as_toml, load, setting
+from regard.tasks.config import TranslateConfig, as_toml, load, setting
 from tests.tasks.config.shapes import every_choice, named, written
 
 
-def again(config: Translate) -> Translate:
+def again(config: TranslateConfig) -> TranslateConfig:
     """Out to TOML and in again."""
-    return load(Translate, defaults=tomllib.loads(as_toml(config)))
+    return load(TranslateConfig, defaults=tomllib.loads(as_toml(config)))
 
 
 @pytest.mark.parametrize(
@@ -23,14 +23,14 @@ def again(config: Translate) -> Translate:
 )
 def test_every_kind_comes_back(path: str, table: type[BaseModel], around: dict[str, str]) -> None:
     chosen = [setting(f"{outer}={kind}") for outer, kind in around.items()]
-    config = load(Translate, said=[*chosen, setting(f"{path}={named(table)}")])
+    config = load(TranslateConfig, said=[*chosen, setting(f"{path}={named(table)}")])
     assert again(config) == config
 
 
-@given(written(Translate))
+@given(written(TranslateConfig))
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_any_configuration_comes_back(values: dict[str, Any]) -> None:
-    config = load(Translate, defaults=values)
+    config = load(TranslateConfig, defaults=values)
     assert again(config) == config
     # By the parser alone: every key is there, with its value, but for what is not set.
     assert tomllib.loads(as_toml(config)) == unset_aside(config.model_dump(mode="json"))
@@ -43,7 +43,7 @@ def unset_aside(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_every_key_and_every_table_is_explained() -> None:
-    lines = as_toml(load(Translate, said=[setting("model=transformer")])).splitlines()
+    lines = as_toml(load(TranslateConfig, said=[setting("model=transformer")])).splitlines()
     keys = [number for number, line in enumerate(lines) if line and line[0] != "#"]
     assert len(keys) > 40
     assert [lines[number] for number in keys if not lines[number - 1].startswith("#")] == []
@@ -51,18 +51,18 @@ def test_every_key_and_every_table_is_explained() -> None:
 
 
 def test_kinds_are_listed_where_one_is_chosen() -> None:
-    text = as_toml(Translate())
+    text = as_toml(TranslateConfig())
     assert "Kinds: plain, bahdanau, luong, transformer.\n[model]\n" in text
     assert '# e = vᵀ tanh(W_q q + W_k k).\nkind = "additive"\n' in text
 
 
 def test_what_is_not_set_is_shown_as_a_comment() -> None:
-    text = as_toml(load(Translate, said=[setting("model.score=scaled_dot")]))
+    text = as_toml(load(TranslateConfig, said=[setting("model.score=scaled_dot")]))
     assert "\n# scale =\n" in text
 
 
 def test_a_heading_stands_above(tmp_path: Path) -> None:
-    text = as_toml(Translate(), "One.\nTwo.")
+    text = as_toml(TranslateConfig(), "One.\nTwo.")
     assert text.startswith("# One.\n# Two.\n\n# What is learned.\ntask = ")
     (tmp_path / "run.toml").write_text(text, encoding="utf-8")
-    assert load(Translate, path=tmp_path / "run.toml") == Translate()
+    assert load(TranslateConfig, path=tmp_path / "run.toml") == TranslateConfig()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import torch
 
-from regard.tasks.pictures import Looked
+from regard.tasks.plots import AttentionMap
 
 WORDS = ("the", "extraordinarily", "quick", "$x$", "fox", "Donaudampfschiff", "a", "lazy", "dog")
 
@@ -16,7 +16,7 @@ def sentence(length: int) -> list[str]:
 
 def drawing(
     source: Sequence[str], target: Sequence[str], names: Sequence[str] = ("decoder",)
-) -> Looked:
+) -> AttentionMap:
     """Each target word reads mostly the source word at its place."""
     torch.manual_seed(1)
     readings = {
@@ -24,4 +24,4 @@ def drawing(
         for name in names
     }
     weights = {name: each.softmax(-1) for name, each in readings.items()}
-    return Looked("a title", "forced to the given target", source, target, weights)
+    return AttentionMap("a title", "forced to the given target", source, target, weights)

@@ -5,9 +5,9 @@ import unicodedata
 import pytest
 from rich.cells import cell_len
 
-from regard.tasks.pictures import as_blocks
-from regard.tasks.pictures.blocks import SHADES
-from regard.tasks.pictures.labels import characters, shortened
+from regard.tasks.plots import as_blocks
+from regard.tasks.plots.labels import characters, shortened
+from regard.tasks.plots.terminal import SHADES
 from tests.tasks.pictures.drawings import drawing, sentence
 
 DIRECTIONS = "\u2068\u2069\u200e"

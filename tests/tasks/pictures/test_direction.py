@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.tasks.pictures.direction import right_to_left, visual_order
+from regard.tasks.plots.bidi import right_to_left, visual_order
 
 CASES = {
     "to the right": ("we read a book", "we read a book"),

@@ -11,11 +11,11 @@ from fontTools.pens.ttGlyphPen import TTGlyphPen
 from matplotlib import ft2font
 
 from regard.seq2seq.errors import ConfigError
-from regard.tasks.pictures import save_picture
-from regard.tasks.pictures.arcs import Arcs
-from regard.tasks.pictures.fonts import fonts_for
-from regard.tasks.pictures.saving import VIEWS
-from regard.tasks.pictures.sheet import Sheet
+from regard.tasks.plots import save_picture
+from regard.tasks.plots.arcs import Arcs
+from regard.tasks.plots.canvas import Canvas
+from regard.tasks.plots.fonts import fonts_for
+from regard.tasks.plots.save import VIEWS
 from tests.tasks.pictures.drawings import drawing
 
 
@@ -141,5 +141,5 @@ def test_a_matplotlib_that_cannot_shape_is_refused(monkeypatch: pytest.MonkeyPat
 
 def test_arabic_letters_are_joined() -> None:
     """Joined, they are narrower than they are one by one."""
-    sheet = Sheet(["سلم"])
+    sheet = Canvas(["سلم"])
     assert sheet.measure("سلم", 40) < 0.9 * sum(sheet.measure(letter, 40) for letter in "سلم")

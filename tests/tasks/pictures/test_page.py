@@ -4,7 +4,7 @@ import json
 import re
 from html.parser import HTMLParser
 
-from regard.tasks.pictures import Looked, as_page
+from regard.tasks.plots import AttentionMap, as_page
 from tests.tasks.pictures.drawings import drawing
 
 EVIL = '</script><script>alert("x")</script>'
@@ -31,7 +31,7 @@ class Tags(HTMLParser):
 def page(source: list[str], target: list[str]) -> Tags:
     found = drawing(source, target, ["decoder.1"])
     tags = Tags()
-    tags.feed(as_page(Looked("what & <who>", "a legend", source, target, found.readings)))
+    tags.feed(as_page(AttentionMap("what & <who>", "a legend", source, target, found.maps)))
     return tags
 
 

@@ -12,11 +12,11 @@ import numpy
 import pytest
 
 from regard.seq2seq.errors import ConfigError
-from regard.tasks.pictures import Looked, save_one_below_the_other, save_picture
-from regard.tasks.pictures.arcs import Arcs
-from regard.tasks.pictures.heat import Heat, Panel
-from regard.tasks.pictures.labels import shortened
-from regard.tasks.pictures.saving import VIEWS
+from regard.tasks.plots import AttentionMap, save_one_below_the_other, save_picture
+from regard.tasks.plots.arcs import Arcs
+from regard.tasks.plots.heat import Heat, Panel
+from regard.tasks.plots.labels import shortened
+from regard.tasks.plots.save import VIEWS
 from tests.tasks.pictures.drawings import drawing, sentence
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -116,7 +116,7 @@ def overlapping(texts: Sequence[Any]) -> list[tuple[str, str]]:
     ]
 
 
-def panel(looked: Looked) -> Panel:
+def panel(looked: AttentionMap) -> Panel:
     return Panel(looked.source, looked.target, looked.first, "a title")
 
 

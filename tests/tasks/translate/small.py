@@ -4,9 +4,9 @@ from pathlib import Path
 
 import torch
 
-from regard.seq2seq.examples import UNKNOWN
-from regard.tasks.config import Layer, load
-from regard.tasks.config.translate import Translate
+from regard.seq2seq.batch import UNK
+from regard.tasks.config import ConfigSource, load
+from regard.tasks.config.translate import TranslateConfig
 from regard.tasks.translate import Translator
 
 DIGITS = dict(zip(["zero", "one", "two", "three", "four"], "01234", strict=True))
@@ -39,13 +39,15 @@ def say_unknown(translator: Translator) -> None:
     with torch.no_grad():
         bias = translator.model.readout.linear.bias
         bias.fill_(-50.0)
-        bias[UNKNOWN] = 50.0
+        bias[UNK] = 50.0
 
 
-def configured(pairs: Path, **changes: object) -> Translate:
+def configured(pairs: Path, **changes: object) -> TranslateConfig:
     """The small model on these pairs."""
     given: dict[str, dict[str, object]] = {"data": {"train": [str(pairs)], "valid_share": 0.2}}
     for key, value in changes.items():
         table, _, name = key.partition("__")
         given.setdefault(table, {})[name] = value
-    return load(Translate, said=[Layer("the test", SETTINGS), Layer("the test", given)])
+    return load(
+        TranslateConfig, said=[ConfigSource("the test", SETTINGS), ConfigSource("the test", given)]
+    )

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from regard.attention.errors import OptionError
+from regard.seq2seq.alignment import Argmax, Links, swapped
+from regard.seq2seq.batch import SourceTarget
 from regard.seq2seq.data import Pair
 from regard.seq2seq.errors import ConfigError
-from regard.seq2seq.examples import Pairs
-from regard.seq2seq.reading import Best, Links, turned
 from regard.tasks.pairs import aligning as aligning_module
 from regard.tasks.pairs.aligning import Aligning, alignments
 from regard.tasks.translate import Translator, train
@@ -46,7 +46,7 @@ def reading_along(folder: Path) -> Translator:
     """A translator whose target token n reads the source's token n, mostly."""
     translator = Translator.load(folder)
 
-    def read(batch: Pairs) -> dict[str, Tensor]:
+    def read(batch: SourceTarget) -> dict[str, Tensor]:
         assert batch.target is not None
         rows, columns = batch.target.ids.shape[1] - 1, batch.source.ids.shape[1]
         weights = torch.full((len(batch.items), rows, columns), 0.1 / columns)
@@ -71,7 +71,7 @@ def test_links_follow_what_is_read(runs: Path) -> None:
 def test_both_directions_agree(runs: Path, symmetry: str) -> None:
     there, back = reading_along(runs / "there"), reading_along(runs / "back")
     assert list(aligned(there, back, PAIRS, Aligning(symmetry=symmetry))) == STRAIGHT
-    assert [turned(links) for links in aligned(back, there, SWAPPED, Aligning())] == STRAIGHT
+    assert [swapped(links) for links in aligned(back, there, SWAPPED, Aligning())] == STRAIGHT
 
 
 @pytest.mark.parametrize("name", ["there", "transformer"])
@@ -136,7 +136,7 @@ def test_one_direction_can_be_asked_for(runs: Path) -> None:
     assert alone == STRAIGHT
     other = list(aligned(back, None, SWAPPED, Aligning()))
     backward = list(aligned(there, back, PAIRS, Aligning(symmetry="backward")))
-    assert backward == [turned(links) for links in other]
+    assert backward == [swapped(links) for links in other]
 
 
 def test_layers_are_chosen_by_agreement(runs: Path) -> None:
@@ -153,4 +153,4 @@ def test_what_cannot_be_aligned_is_told(runs: Path) -> None:
         next(soft_alignments(Translator.load(runs / "transformer"), PAIRS, layer="decoder.9"))
     with pytest.raises(OptionError, match="grow-diag"):
         Aligning(symmetry="both")
-    assert Aligning().rule == Best()
+    assert Aligning().rule == Argmax()

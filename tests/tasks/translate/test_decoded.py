@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 import torch
 
+from regard.seq2seq.alignment import Argmax
 from regard.seq2seq.data import Pair
-from regard.seq2seq.decoding import Replacement, quantised
-from regard.seq2seq.reading import Best
-from regard.seq2seq.seams import Answer
-from regard.tasks.translate import Translator, together, train
+from regard.seq2seq.decoding import UnkReplacement, quantized
+from regard.seq2seq.protocols import Prediction
+from regard.tasks.translate import Translator, load_ensemble, train
 from regard.tasks.translate.aligning import soft_alignments
-from regard.tasks.translate.decoded import answer_alignments
+from regard.tasks.translate.hypothesis_alignment import hypothesis_alignments
 from tests.tasks.translate.small import configured, write_pairs
 
 SOURCES = ["two four one", "zero three", "one one four three zero", "three"]
@@ -42,12 +42,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def found(
     translator: Translator, search: object, units: str = "word"
-) -> list[tuple[str, Answer, torch.Tensor, torch.Tensor]]:
+) -> list[tuple[str, Prediction, torch.Tensor, torch.Tensor]]:
     """All hypotheses with what they read."""
     told = translator.stream(SOURCES, search)  # type: ignore[arg-type]
     both = [(s, a) for s, ways in zip(SOURCES, told, strict=True) for a in ways]
     sources, answers = [s for s, _ in both], [a for _, a in both]
-    soft = answer_alignments(translator, sources, answers, units=units)
+    soft = hypothesis_alignments(translator, sources, answers, units=units)
     return [(s, a, j.weights, j.nothing) for (s, a), j in zip(both, soft, strict=True)]
 
 
@@ -63,7 +63,7 @@ def test_decoded_and_forced_read_the_same(folder: Path, name: str, width: int) -
         (forced,) = soft_alignments(translator, [Pair(source, answer.text, 1)])
         torch.testing.assert_close(weights, forced.weights)
         torch.testing.assert_close(nothing, forced.nothing)
-        assert Best()(weights, nothing) == Best()(forced.weights, forced.nothing)
+        assert Argmax()(weights, nothing) == Argmax()(forced.weights, forced.nothing)
         compared += 1
     assert compared >= (1 if name == "copying" else 3)
 
@@ -90,33 +90,33 @@ def test_draws_have_links_too(folder: Path) -> None:
 def test_models_that_vote_are_averaged_each_by_its_own_layer(
     folder: Path, names: tuple[str, str]
 ) -> None:
-    voting = together([folder / name for name in names])
+    voting = load_ensemble([folder / name for name in names])
     alone = [Translator.load(folder / name) for name in names]
     told = [ways[0] for ways in voting.stream(SOURCES)]
-    own = [answer_alignments(one, SOURCES, told) for one in (voting, *alone)]
+    own = [hypothesis_alignments(one, SOURCES, told) for one in (voting, *alone)]
     for both, first, second in zip(*own, strict=True):
         torch.testing.assert_close(both.weights, (first.weights + second.weights) / 2)
 
 
 def test_an_empty_answer_has_no_links(folder: Path) -> None:
     translator = Translator.load(folder / "bahdanau")
-    (empty,) = answer_alignments(translator, [""], [Answer("", 0.0)])
+    (empty,) = hypothesis_alignments(translator, [""], [Prediction("", 0.0)])
     assert empty.weights.shape == (0, 0)
-    assert Best()(empty.weights, empty.nothing) == frozenset()
+    assert Argmax()(empty.weights, empty.nothing) == frozenset()
 
 
 def test_replaced_words_are_linked_to_what_they_were_taken_from(folder: Path) -> None:
     """Their place is that of the new word, whatever its length."""
     translator = Translator.load(folder / "bahdanau")
-    translator.unknown = Replacement({"Ravel": "Maurice"})
+    translator.unknown = UnkReplacement({"Ravel": "Maurice"})
     answers = [ways[0] for ways in translator.stream(["Ravel", "Ravel two"])]
     for source, answer in zip(["Ravel", "Ravel two"], answers, strict=True):
-        (own,) = answer_alignments(translator, [source], [answer])
+        (own,) = hypothesis_alignments(translator, [source], [answer])
         assert own.weights.shape == (len(answer.text.split()), len(source.split()))
 
 
 def test_rounded_models_have_links_too(folder: Path) -> None:
     translator = Translator.load(folder / "transformer")
-    translator.model = quantised(translator.model, smallest=1)  # type: ignore[assignment]
+    translator.model = quantized(translator.model, smallest=1)  # type: ignore[assignment]
     for _, _, weights, nothing in found(translator, translator.search(3)):
         torch.testing.assert_close(weights.sum(-1) + nothing, torch.ones(len(weights)))

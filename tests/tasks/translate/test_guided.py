@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 import torch
 
+from regard.seq2seq.alignment import Argmax, Gold, alignment_error
 from regard.seq2seq.data import Pair
-from regard.seq2seq.decoding import Replacement
+from regard.seq2seq.decoding import UnkReplacement
 from regard.seq2seq.errors import ConfigError, DataError, RunError
-from regard.seq2seq.reading import Best, Gold, alignment_error
 from regard.tasks.pairs.checking import checked
 from regard.tasks.pairs.examples import open_examples
 from regard.tasks.pairs.links import open_links
 from regard.tasks.translate import Translator, train
 from regard.tasks.translate.aligning import agreeing_layers, soft_alignments
-from regard.tasks.translate.decoded import answer_alignments
-from regard.tasks.translate.looking import looked
+from regard.tasks.translate.attention_view import attention_map
+from regard.tasks.translate.hypothesis_alignment import hypothesis_alignments
 from tests.tasks.translate.small import configured, say_unknown, write_pairs
 from tests.tasks.translate.test_training import contents
 
@@ -36,7 +36,7 @@ def error(folder: Path) -> float:
     """The AER of what a run reads."""
     translator = Translator.load(folder)
     given = [Pair("two four one", "2 4 1", 1), Pair("one three zero", "1 3 0", 2)]
-    found = [Best()(s.weights, s.nothing) for s in soft_alignments(translator, given)]
+    found = [Argmax()(s.weights, s.nothing) for s in soft_alignments(translator, given)]
     return alignment_error(found, [Gold(STRAIGHT, frozenset())] * 2)[-1].value
 
 
@@ -61,7 +61,7 @@ def test_what_was_guided_is_what_is_read_and_drawn(layer: str, pairs: Path, tmp_
     (named,) = soft_alignments(translator, [pair], layer=layer or "decoder.0+1")
     assert torch.equal(usual.weights, named.weights)
     assert agreeing_layers(translator, translator, [pair] * 2)[0] == (layer or "decoder.0+1")
-    shown = next(iter(looked(translator, pair, readings="all").readings.values()))
+    shown = next(iter(attention_map(translator, pair, readings="all").maps.values()))
     assert torch.equal(shown[:, :3], usual.weights)  # the end of the source comes after its words
 
 
@@ -74,10 +74,10 @@ def test_an_unknown_word_is_replaced_by_what_the_guided_layer_read(
     train(tmp_path / "run", configured(pairs, **changes, **guide, training__steps=2))
     translator = Translator.load(tmp_path / "run")
     say_unknown(translator)
-    translator.unknown = Replacement()
+    translator.unknown = UnkReplacement()
     sources = ["Ravel Satie two Faure Fauré", "one Bizet Widor", "Lalo Vierne Dukas four Chopin"]
     for source, answer in zip(sources, translator.predict(sources, beam=3), strict=True):
-        (linked,) = answer_alignments(translator, [source], [answer])
+        (linked,) = hypothesis_alignments(translator, [source], [answer])
         words = source.split()
         assert answer.text.split() == [words[place] for place in linked.weights.argmax(-1)]
 

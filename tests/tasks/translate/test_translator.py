@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from regard.seq2seq.data import Pair
-from regard.seq2seq.decoding import Replacement
+from regard.seq2seq.decoding import UnkReplacement
 from regard.seq2seq.errors import RunError
-from regard.tasks.translate import Translator, together, train
-from regard.tasks.translate.judging import terms
+from regard.tasks.translate import Translator, load_ensemble, train
+from regard.tasks.translate.validation import terms
 from tests.tasks.translate.small import configured, say_unknown, write_pairs
 
 
@@ -37,7 +37,7 @@ def test_scores_are_what_the_loss_counts(runs: Path) -> None:
 def test_those_who_vote_share_their_probability(runs: Path) -> None:
     given = [("one", "1")]
     alone = [next(Translator.load(runs / f"seed-{seed}").score(given)).score for seed in (1, 2)]
-    both = together([runs / "seed-1", runs / "seed-2"], last=False, int8=False)
+    both = load_ensemble([runs / "seed-1", runs / "seed-2"], last=False, int8=False)
     (found,) = both.score(given)
     # The mean of two probabilities is never below the root of their product, token by token.
     assert found.score > sum(alone) / 2
@@ -45,14 +45,14 @@ def test_those_who_vote_share_their_probability(runs: Path) -> None:
 
 def test_those_with_other_tokens_cannot_vote(runs: Path) -> None:
     with pytest.raises(RunError, match="different source tokens"):
-        together([runs / "seed-1", runs / "other"], last=False, int8=False)
+        load_ensemble([runs / "seed-1", runs / "other"], last=False, int8=False)
 
 
 def test_an_unknown_word_is_the_one_that_was_read(runs: Path) -> None:
     translator = Translator.load(runs / "seed-1")
     say_unknown(translator)
     said = translator.predict(["Ravel"], beam=1)[0]
-    translator.unknown = Replacement({}, " ")
+    translator.unknown = UnkReplacement({}, " ")
     named = translator.predict(["Ravel"], beam=1)[0]
     assert "Ravel" not in said.text
     assert set(named.text.split()) == {"Ravel"}

@@ -10,9 +10,14 @@ from hypothesis import strategies as st
 
 from regard.seq2seq.data import Pair
 from regard.tasks.translate import Translator, train
-from regard.tasks.translate import trusting as trusting_module
-from regard.tasks.translate.looking import looked
-from regard.tasks.translate.trusting import Trust, entropies, rank_correlation, trust
+from regard.tasks.translate import faithfulness as trusting_module
+from regard.tasks.translate.attention_view import attention_map
+from regard.tasks.translate.faithfulness import (
+    Faithfulness,
+    entropies,
+    faithfulness,
+    rank_correlation,
+)
 from tests.tasks.translate.small import configured, write_pairs
 
 PAIR = Pair("two four one three", "2 4 1", 1)
@@ -39,7 +44,7 @@ def plainly(translator: Translator, source: str) -> list[float]:
     batch = translator.codec.collate([0], [Pair(source, PAIR.target, 1)])
     assert batch.target is not None
     ids, model = batch.target.ids, translator.model
-    whole = model.decoder.whole(ids[:, :-1], model.encoder(batch.source))
+    whole = model.decoder.forward(ids[:, :-1], model.encoder(batch.source))
     log_probs = model.readout.log_probs(whole.features, None)
     return [float(log_probs[0, place, ids[0, place + 1]]) for place in range(3)]
 
@@ -47,7 +52,7 @@ def plainly(translator: Translator, source: str) -> list[float]:
 @pytest.mark.parametrize("kind", ["bahdanau", "transformer"])
 def test_words_are_left_out_one_by_one(runs: Path, kind: str) -> None:
     translator = Translator.load(runs / kind)
-    found = trust(translator, PAIR)
+    found = faithfulness(translator, PAIR)
     whole = plainly(translator, PAIR.source)
     for column in range(4):
         rest = " ".join(SOURCE[:column] + SOURCE[column + 1 :])
@@ -56,7 +61,7 @@ def test_words_are_left_out_one_by_one(runs: Path, kind: str) -> None:
         assert found.drops[:, column].tolist() == pytest.approx(drops, abs=2e-5)
     assert found.erased == [0, 1, 2, 3]
     # What was read is what the picture shows.
-    shown = looked(translator, PAIR)
+    shown = attention_map(translator, PAIR)
     assert torch.equal(found.weights, shown.first[:, :4])
     assert list(shown.source) == [*SOURCE, ""]
 
@@ -68,7 +73,7 @@ def test_a_row_is_what_its_word_was_predicted_from(runs: Path, name: str) -> Non
     readings = translator.model.read(batch)
     heads = [own for head, own in readings.items() if head.startswith(name)]
     plain = torch.stack(heads).mean(0)[0, :3]  # a token is a word here; the last row is the end's
-    shown = looked(translator, PAIR, layer=name).first
+    shown = attention_map(translator, PAIR, layer=name).first
     torch.testing.assert_close(shown, plain)
 
 
@@ -76,17 +81,17 @@ def test_long_sources_are_capped_to_what_is_read_most(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     translator = Translator.load(runs / "bahdanau")
-    every = trust(translator, PAIR)
+    every = faithfulness(translator, PAIR)
     monkeypatch.setattr(trusting_module, "MOST", 2)
     monkeypatch.setattr(trusting_module, "TOKENS", 1)  # one source a batch
-    capped = trust(translator, PAIR)
+    capped = faithfulness(translator, PAIR)
     most = sorted(range(4), key=lambda place: -float(every.weights[:, place].sum()))[:2]
     assert capped.erased == sorted(most)
     torch.testing.assert_close(capped.drops, every.drops[:, capped.erased], atol=2e-5, rtol=0)
 
 
 def test_agreement_is_counted() -> None:
-    found = Trust(
+    found = Faithfulness(
         source=["a", "b", "c"], target=["x", "y"], entropy=[0.0, 0.0], erased=[0, 2],
         weights=torch.tensor([[0.9, 0.1], [0.2, 0.8]]),
         drops=torch.tensor([[3.0, 1.0], [2.0, 0.5]]), on_punctuation=0.0, on_end=0.0,
@@ -100,7 +105,7 @@ def test_agreement_is_counted() -> None:
 def test_punctuation_and_the_end_are_told(runs: Path) -> None:
     translator = Translator.load(runs / "bahdanau")
     pair = Pair("two , four !?", "2 4", 1)
-    found, shown = trust(translator, pair), looked(translator, pair)
+    found, shown = faithfulness(translator, pair), attention_map(translator, pair)
     mean = shown.first.mean(0)
     assert found.on_punctuation == pytest.approx(float(mean[1] + mean[3]), abs=1e-5)
     assert found.on_end == pytest.approx(float(mean[4]), abs=1e-5)

@@ -1,0 +1,1 @@
+"""What every part of attention stands on: axes, records, numerics, non-finite values."""

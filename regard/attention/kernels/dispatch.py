@@ -1,0 +1,179 @@
+"""Which kernel answers: the first that can and is quicker; the reference if no other."""
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from regard.attention.core.axes import Context, Prepared, Weights
+from regard.attention.errors import KernelError, shown
+from regard.attention.kernels import native, triton_loader
+from regard.attention.kernels.additive import AdditiveKernel
+from regard.attention.kernels.comparison import Comparison
+from regard.attention.kernels.deferred_single_query import DeferredSingleQuery
+from regard.attention.kernels.distance_softmax import DistanceSoftmax
+from regard.attention.kernels.dot_softmax import DotSoftmax
+from regard.attention.kernels.reference import Reference
+from regard.attention.kernels.request import Request
+from regard.attention.kernels.sdpa import Sdpa
+from regard.attention.kernels.single_query import SingleQuery
+from regard.attention.kernels.windowed import Windowed
+
+
+@runtime_checkable
+class Kernel(Protocol):
+    """A way to answer a request."""
+
+    def refusals(self, request: Request) -> list[str]:
+        """Why it cannot; empty if it can."""
+
+    def prefers(self, request: Request) -> bool:
+        """Is it quicker than what comes after it?"""
+
+    def __call__(self, request: Request) -> tuple[Context, Weights | None]:
+        """The context, and the weights if they came with it."""
+
+
+@runtime_checkable
+class CachesKeys(Protocol):
+    """A kernel that keeps something of each key in the memory."""
+
+    def cache_keys(self, kind: type[Comparison], prepared: Prepared) -> Mapping[str, Tensor]:
+        """Tensors `(*batch, key, …)` by name, found again in `request.kept`."""
+
+
+@runtime_checkable
+class CanSkipCache(Protocol):
+    """A kernel that can do without what it keeps, where many queries read keys once."""
+
+    def can_skip_cache(self, kind: type[Comparison], prepared: Prepared) -> bool:
+        """Does it for these keys?"""
+
+
+@runtime_checkable
+class ComputesWeights(Protocol):
+    """A kernel that can tell the weights of a request quickly."""
+
+    def weights(self, request: Request) -> Weights:
+        """The weights, before dropout."""
+
+
+KERNELS: tuple[Kernel, ...] = (
+    SingleQuery(), DeferredSingleQuery(), Windowed(), AdditiveKernel(), DotSoftmax(),
+    DistanceSoftmax(), Sdpa(), Reference(),
+)  # fmt: skip
+"""In the order in which they are asked."""
+
+
+def _caching(kernels: tuple[Kernel, ...]) -> tuple[tuple[CachesKeys, CanSkipCache | None], ...]:
+    """Those that keep something, and that can do without it."""
+    keeping = (kernel for kernel in kernels if isinstance(kernel, CachesKeys))
+    return tuple(
+        (kernel, kernel if isinstance(kernel, CanSkipCache) else None) for kernel in keeping
+    )
+
+
+class _Override(threading.local):
+    """The kernels that `using` names, in this thread; torch.compile cannot see a ContextVar."""
+
+    def __init__(self) -> None:
+        self.only: tuple[Kernel, ...] = ()
+        self.caching = _caching(KERNELS)  # found once: to ask a protocol takes longer than to read
+
+
+_override = _Override()
+
+
+@contextmanager
+def using(*kernels: Kernel) -> Iterator[None]:
+    """Answer with these kernels only; a refusal is then an error with its reasons.
+
+    >>> import torch
+    >>> from regard import attend, kernels
+    >>> with kernels.using(kernels.Reference()):
+    ...     attend(torch.zeros(3, 4), torch.zeros(5, 4), torch.ones(5, 2)).context.shape
+    torch.Size([3, 2])
+    """
+    for kernel in kernels or (None,):
+        if isinstance(kernel, type) or not isinstance(kernel, Kernel):
+            raise KernelError(
+                f"using(…) was given {shown(kernel) if kernels else 'nothing'}. "
+                "Pass at least one kernel, each an object: using(kernels.Reference())."
+            )
+    before = _override.only, _override.caching
+    _override.only, _override.caching = kernels, _caching(kernels)
+    try:
+        yield
+    finally:
+        _override.only, _override.caching = before
+
+
+def is_overridden() -> bool:
+    """Has somebody said which kernels are to answer?"""
+    return bool(_override.only)
+
+
+def available() -> dict[str, str]:
+    """What answers here, by name, and how.
+
+    >>> from regard import kernels
+    >>> sorted(kernels.available())
+    ['additive', 'dots', 'loop', 'reference', 'sdpa', 'step', 'whole', 'window']
+    """
+    built, refused = native.library() is not None, native.refusals()
+    missing = "; ".join(refused) or "the C kernels were not built; reinstall with a C compiler"
+    served = "; ".join([f"C, {native.LEVELS[native.level()]}", *refused])
+    additive = served if built else f"PyTorch, in chunks: {missing}"
+    alone = served if built else f"unavailable: {missing}"
+    if torch.cuda.is_available():
+        additive += f"; on a GPU, {triton_loader.described()}"
+    return {
+        "step": alone,
+        "loop": alone,
+        "additive": additive,
+        "window": "PyTorch, the keys of each window gathered",
+        "dots": alone,
+        "whole": alone,
+        "sdpa": "torch's fused attention",
+        "reference": "PyTorch, every pair",
+    }
+
+
+def dispatch(request: Request) -> tuple[Context, Weights | None]:
+    """Ask the first kernel that can, and that is quicker unless it was told to be used."""
+    only = _override.only
+    reasons = []
+    for kernel in only or KERNELS:
+        if not only and not kernel.prefers(request):
+            continue
+        refusals = kernel.refusals(request)
+        if not refusals:
+            return kernel(request)
+        reasons.append(f"{type(kernel).__name__}: {'; '.join(refusals)}")
+    raise KernelError(
+        "no kernel allowed here takes this read. " + ". ".join(reasons) + ". "
+        "Add kernels.Reference() to using(…): it takes everything."
+    )
+
+
+def weights(request: Request) -> Weights:
+    """The weights of a request, by the quickest kernel that can tell them."""
+    only = _override.only
+    for kernel in only or KERNELS:
+        quick = bool(only) or kernel.prefers(request)
+        if quick and isinstance(kernel, ComputesWeights) and not kernel.refusals(request):
+            return kernel.weights(request)
+    return request.weights()
+
+
+def cache_keys(kind: type[Comparison], prepared: Prepared, *, once: bool = False) -> Prepared:
+    """What all kernels keep of these keys; less if many queries read them, once and together."""
+    kept: dict[str, Tensor] = {}
+    once = once and not torch.compiler.is_compiling()
+    for kernel, spares in _override.caching:
+        if not (once and spares is not None and spares.can_skip_cache(kind, prepared)):
+            kept.update(kernel.cache_keys(kind, prepared))
+    return kept

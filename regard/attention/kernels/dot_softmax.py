@@ -1,0 +1,187 @@
+"""Dot products of all pairs, selected by softmax and read, in one call in C, with a gradient.
+
+Scores and weights of a block of rows stay in the cache; all weights are held only where they take
+no more room than the values. A mask has to be a span of keys for each query.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.attention.core.axes import Context, Weights
+from regard.attention.core.numerics import broadcast_batch
+from regard.attention.core.tracing import in_functorch
+from regard.attention.kernels import native, native_dot_softmax
+from regard.attention.kernels.comparison import DotComparison
+from regard.attention.kernels.request import EMPTY, Request, View
+from regard.attention.kernels.rule import SoftmaxRule
+from regard.attention.kernels.sdpa_autograd import naive_attention
+
+MAX_SIZE, MAX_KEYS, MAX_TRAINING_KEYS = 256, (0, 192, 512), 4096
+"""Up to so long vectors and so many keys, by the level of processor, this is the quickest; up to so
+many with a gradient, where an AMD processor has AVX-512: torch's way back is slower there."""
+
+MIN_KEYS = 64
+"""Weights of so many keys are kept for the way back, or of as many as a value has numbers: they
+take no more room than values do, and to find them again takes longer."""
+
+
+class DotSoftmax:
+    """Softmax of dot products, forth and back, in C where it was built."""
+
+    def refusals(self, request: Request) -> list[str]:
+        """Why this request cannot be answered here; empty if it can."""
+        comparison, view = request.comparison, request.view
+        reasons = []
+        if torch.compiler.is_compiling() or in_functorch():
+            return ["inside torch.compile, vmap or another transform"]
+        if native.library() is None:
+            return ["the C kernels were not built"]
+        if not isinstance(comparison, DotComparison):
+            return [f"scores by {type(comparison).__name__} are not dot products"]
+        if not isinstance(request.rule, SoftmaxRule) or request.rule.dropout:
+            reasons.append("it selects by softmax, without dropout")
+        if comparison.bias is not None:
+            reasons.append("it takes no bias")
+        if not all(map(_plain, (comparison.queries, comparison.keys, request.values))):
+            reasons.append("it takes float32 on a CPU")
+        if request.is_empty:
+            reasons.append(EMPTY)
+        elif len(request.shape) > 4:
+            reasons.append("it takes at most two axes of items")
+        elif view.pairs.columns is not None or (view.mask is not None and _span(view) is None):
+            reasons.append("it takes masks that show each query a span of the keys")
+        return reasons
+
+    def prefers(self, request: Request) -> bool:
+        """Is this quicker than what torch has? By measurement, where there are wide vectors."""
+        comparison = request.comparison
+        if not isinstance(comparison, DotComparison) or torch.compiler.is_compiling():
+            return False
+        items, learns = request.shape[:-2].numel(), request.wants_gradient
+        return is_faster(comparison.keys, request.values, items, learns=learns)
+
+    def __call__(self, request: Request) -> tuple[Context, Weights | None]:
+        comparison, rule, values = request.comparison, request.rule, request.values
+        assert isinstance(comparison, DotComparison)
+        assert isinstance(rule, SoftmaxRule)
+        queries, scale = comparison.queries, comparison.scale
+        if comparison.factor is not None:
+            queries, scale = comparison.scaled_queries(), 1.0
+        factor = scale / rule.temperature
+        return read(queries, comparison.keys, values, _span(request.view), factor), None
+
+
+def is_faster(keys: Tensor, values: Tensor, items: int, *, learns: bool) -> bool:
+    """Would so many items read these more quickly here than by what torch has?"""
+    (count, size), wide = keys.shape[-2:], values.shape[-1]
+    level = native.level()
+    longest = MAX_TRAINING_KEYS if learns and level == 2 and native.amd() else MAX_KEYS[level]
+    if count > longest or size > MAX_SIZE or wide > MAX_SIZE:
+        return False
+    # The way back gives each thread whole items.
+    return not learns or items >= torch.get_num_threads()
+
+
+def read(
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    span: tuple[Tensor, Tensor] | None,
+    factor: float,
+) -> Context:
+    """softmax(q kᵀ · factor) v, of which each query sees a span of the keys."""
+    batch: tuple[int, ...] = queries.shape[:-2]
+    if not (len(batch) == 2 and keys.shape[:-2] == values.shape[:-2] == batch):
+        batch = broadcast_batch(broadcast_batch(batch, keys.shape[:-2]), values.shape[:-2])
+        queries = _as_4d(queries.expand(*batch, *queries.shape[-2:]))
+        keys, values = _as_4d(keys), _as_4d(values)
+    context: Tensor
+    if torch.is_grad_enabled() and (
+        queries.requires_grad or keys.requires_grad or values.requires_grad
+    ):
+        context = _DotRead.apply(queries, keys, values, span, factor)  # type: ignore[no-untyped-call]
+    else:
+        context = native_dot_softmax.read(_contiguous_rows(queries, keys, values, span, factor))
+    return context if len(batch) == 2 else context.view(*batch, *context.shape[-2:])
+
+
+class _DotRead(torch.autograd.Function):
+    """Its backward is in C; if that is to have a gradient, too, it is the plain formula's."""
+
+    @staticmethod
+    def forward(ctx: Any, queries: Tensor, keys: Tensor, values: Tensor, *more: Any) -> Tensor:
+        dots = _contiguous_rows(queries, keys, values, *more)
+        few = keys.shape[-2] <= max(MIN_KEYS, values.shape[-1])
+        context, kept = native_dot_softmax.read_with_weights(dots, weights=few)
+        ctx.save_for_backward(queries, keys, values, kept)
+        ctx.more = more
+        return context
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        queries, keys, values, kept = ctx.saved_tensors
+        (sent,), wanted = gradients, ctx.needs_input_grad[:3]
+        if torch.is_grad_enabled():
+            dots = native_dot_softmax.DotArguments(queries, keys, values, *ctx.more)
+            return *_plainly(dots, sent, wanted), None, None
+        dots = _contiguous_rows(queries, keys, values, *ctx.more)
+        return (
+            *native_dot_softmax.backward(dots, kept, _is_contiguous_row(sent), wanted),
+            None,
+            None,
+        )
+
+
+def _plainly(
+    dots: native_dot_softmax.DotArguments, sent: Tensor, wanted: Sequence[bool]
+) -> list[Tensor | None]:
+    """The gradients, by a formula that can be differentiated again."""
+    allowed, places = None, torch.arange(dots.keys.shape[-2])
+    if dots.span is not None:
+        allowed = (dots.span[0] <= places) & (places < dots.span[1])
+    plain = naive_attention(*dots[:3], allowed, dots.factor, causal=False)
+    needed = [tensor for tensor, asked in zip(dots[:3], wanted, strict=True) if asked]
+    found = iter(torch.autograd.grad(plain, needed, sent, create_graph=True))
+    return [next(found) if asked else None for asked in wanted]
+
+
+def _contiguous_rows(
+    queries: Tensor, keys: Tensor, values: Tensor, *more: Any
+) -> native_dot_softmax.DotArguments:
+    return native_dot_softmax.DotArguments(
+        _is_contiguous_row(queries), _is_contiguous_row(keys), _is_contiguous_row(values), *more
+    )
+
+
+def _is_contiguous_row(tensor: Tensor) -> Tensor:
+    """The tensor with the numbers of a vector one after another."""
+    return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
+
+
+def _span(view: View) -> tuple[Tensor, Tensor] | None:
+    """The span of keys that its mask shows each query; None if that is not all of it."""
+    if view.mask is None or view.pairs.columns is not None:
+        return None
+    if DotSoftmax not in view.cache:
+        span = view.mask.span(view.pairs)
+        view.cache[DotSoftmax] = None if span is None else _expand_span(span, view.pairs.height)
+    found: tuple[Tensor, Tensor] | None = view.cache[DotSoftmax]
+    return found
+
+
+def _expand_span(span: tuple[Tensor, Tensor], rows: int) -> tuple[Tensor, Tensor]:
+    """The span with both axes of items, and a number for each row."""
+    first, end = torch.broadcast_tensors(*map(_as_4d, span))
+    first, end = (t.expand(*t.shape[:2], rows, 1).long().contiguous() for t in (first, end))
+    return first, end
+
+
+def _as_4d(tensor: Tensor) -> Tensor:
+    return tensor.reshape(*[1] * (4 - tensor.ndim), *tensor.shape)
+
+
+def _plain(tensor: Tensor) -> bool:
+    return tensor.dtype == torch.float32 and tensor.is_cpu

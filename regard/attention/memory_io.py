@@ -1,0 +1,272 @@
+"""A memory on disk: safetensors, with what its mask says and who prepared it.
+
+A file is not believed because we once wrote it. A digest tells damage; every name, shape, dtype and
+number is checked, for C reads by them; and what kernels cache of the keys is computed again.
+"""
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import safetensors
+import safetensors.torch
+import torch
+from torch import Tensor, nn
+
+from regard.attention.core.nonfinite import is_huge
+from regard.attention.errors import ForeignMemoryError, MemoryFileError, OptionError, shown
+from regard.attention.kernels.autocast import autocast_disabled
+from regard.attention.masks import Blocks, Causal, Dense, Lengths, Mask, Prefix, Window
+from regard.attention.masks.base import And, Not, Or, RemappedMask
+from regard.attention.memory import Memory, Owner
+from regard.attention.validation import FLOATS, broadcasts
+
+FORMAT = "regard memory 2"
+NONFINITE = ("nonfinite_keys", "nonfinite_values")
+LARGEST = 1 << 20
+"""No key and no value has more numbers than this; a larger size is damage."""
+
+DAMAGE = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError)
+"""What reading something else than `save` wrote may raise; errors of ours are among them."""
+
+
+def save(memory: Memory, fingerprint: str, path: str | PathLike[str]) -> None:
+    """Write the memory beside the path, then move it there: a file is whole or not there."""
+    tensors = {"values": memory.values}
+    tensors |= {f"prepared/{name}": tensor for name, tensor in memory.prepared.items()}
+    for name in NONFINITE:
+        if (tensor := getattr(memory, name)) is not None:
+            tensors[name] = tensor
+    mask = None if memory.mask is None else _describe(memory.mask, "mask", tensors)
+    # Cloned: safetensors refuses tensors that share storage, as keys and values may.
+    whole = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
+    metadata = {"format": FORMAT, "fingerprint": fingerprint}
+    metadata |= {"mask": json.dumps(mask), "sizes": json.dumps(memory.sizes)}
+    metadata |= {"digest": _digest(metadata, whole)}
+    path = Path(path)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        safetensors.torch.save_file(whole, beside, metadata)
+        os.replace(beside, path)
+    except (safetensors.SafetensorError, OSError) as error:
+        raise MemoryFileError(
+            f"{path} cannot be written: {error}. Give a file in a directory that exists."
+        ) from error
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def load(path: str | PathLike[str], owner: Owner) -> Memory:
+    """Read a memory for `owner`, which must be what prepared it, or equal."""
+    if isinstance(owner, type) or not isinstance(owner, Owner):
+        raise OptionError(
+            f"a memory cannot be loaded for {shown(owner)}. "
+            "Pass the attention that prepared it: Memory.load(path, attention)."
+        )
+    if not Path(path).is_file():
+        raise MemoryFileError(f"there is no file at {path}. Write one first: memory.save(path).")
+    metadata, tensors = _read(path)
+    if metadata.get("format") != FORMAT:
+        raise MemoryFileError(
+            f"{path} holds {metadata.get('format', 'other tensors')!r}, not {FORMAT!r}. "
+            "Load what memory.save(path) of this version wrote."
+        )
+    try:
+        if metadata["digest"] != _digest(metadata, tensors):
+            raise MemoryFileError("its content has another SHA-256 than when it was saved")
+        if metadata["fingerprint"] != owner.fingerprint():
+            raise ForeignMemoryError(
+                f"the keys in {path} were prepared by a score with other options or parameters. "
+                "Load that attention's state_dict first, or prepare the keys again with this one."
+            )
+        return _memory(metadata, tensors, owner)
+    except ForeignMemoryError:
+        raise
+    except (*DAMAGE, RecursionError) as error:
+        reason = str(error) if isinstance(error, MemoryFileError) else repr(error)
+        raise MemoryFileError(f"{path} is damaged: {reason}. Save the memory again.") from error
+
+
+def _read(path: str | PathLike[str]) -> tuple[dict[str, str], dict[str, Tensor]]:
+    try:
+        with safetensors.safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            # Cloned: they are pages of the file, which may be cut off while somebody reads.
+            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
+    except (safetensors.SafetensorError, OSError, *DAMAGE, RuntimeError) as error:
+        raise MemoryFileError(
+            f"{path} cannot be read as safetensors: {error}. "
+            "It is cut off or of another kind: save the memory again."
+        ) from error
+    return metadata, tensors
+
+
+def _digest(metadata: Mapping[str, str], tensors: Mapping[str, Tensor]) -> str:
+    """A hash of all that a file holds."""
+    said = {name: text for name, text in metadata.items() if name != "digest"}
+    digest = hashlib.sha256(json.dumps(said, sort_keys=True).encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _memory(metadata: dict[str, str], tensors: dict[str, Tensor], owner: Owner) -> Memory:
+    """The memory, each part of it checked; raise one of `DAMAGE` if it is no memory of `owner`."""
+    values = tensors.pop("values")
+    nonfinite_keys, nonfinite_values = (tensors.pop(name, None) for name in NONFINITE)
+    names = [name for name in tensors if name.startswith("prepared/")]
+    prepared = {name.removeprefix("prepared/"): tensors.pop(name) for name in names}
+    key_size, value_size = (_size(size) for size in json.loads(metadata["sizes"]))
+    _check_prepared(prepared, values, _one_pair(owner, values, key_size, value_size), owner.axes)
+    for each in (nonfinite_keys, nonfinite_values):
+        _check_nonfinite(each, values)
+    mask = _read_mask(json.loads(metadata["mask"]), tensors)
+    if tensors:
+        raise MemoryFileError(f"it holds {', '.join(sorted(tensors))}, which belong to no memory")
+    return Memory(
+        prepared,
+        values,
+        mask,
+        owner.cache(prepared),
+        nonfinite_keys,
+        nonfinite_values,
+        owner,
+        owner.parameter_version(),
+        (key_size, value_size),
+        any(is_huge(tensor) for tensor in (values, *prepared.values())),
+    )
+
+
+def _size(given: object) -> int:
+    if type(given) is not int or not 0 <= given <= LARGEST:
+        raise MemoryFileError(f"a size is {shown(given)}, not a number up to {LARGEST}")
+    return given
+
+
+def _one_pair(owner: Owner, values: Tensor, key_size: int, value_size: int) -> Memory:
+    """A memory of one pair by the same owner: what has its form can be read."""
+    learned = owner.parameters() if isinstance(owner, nn.Module) else iter(())
+    device = next((parameter.device for parameter in learned), values.device)
+    with torch.no_grad(), autocast_disabled(device.type):
+        pair = (torch.zeros(1, size, dtype=values.dtype) for size in (key_size, value_size))
+        return owner.prepare(*(each.to(device) for each in pair))
+
+
+def _check_prepared(prepared: dict[str, Tensor], values: Tensor, like: Memory, axes: int) -> None:
+    """Raise unless values and prepared keys have the form of a memory that was just prepared."""
+    if set(prepared) != set(like.prepared):
+        raise MemoryFileError(f"it has {', '.join(sorted(prepared)) or 'nothing'} of the keys")
+    if values.ndim < 2 + axes or values.shape[-1] != like.values.shape[-1]:
+        raise MemoryFileError(f"its values have shape {tuple(values.shape)}")
+    if values.dtype not in FLOATS or values.dtype != like.values.dtype:
+        raise MemoryFileError(f"its values are {values.dtype}")
+    for name, tensor in {**prepared, "values": values}.items():
+        fresh = like.values if name == "values" else like.prepared[name]
+        inner = slice(-2 - axes, -2)
+        if (
+            tensor.dtype != fresh.dtype
+            or tensor.ndim != values.ndim
+            or tensor.shape[-2:] != (values.shape[-2], fresh.shape[-1])
+            or tensor.shape[inner] != fresh.shape[inner]
+            or not broadcasts(tensor.shape[:-2], values.shape[:-2])
+        ):
+            raise MemoryFileError(
+                f"its {name} have shape {tuple(tensor.shape)} in {tensor.dtype}, "
+                f"beside values {tuple(values.shape)} in {values.dtype}"
+            )
+
+
+def _check_nonfinite(faulty: Tensor | None, values: Tensor) -> None:
+    if faulty is None:
+        return
+    fits = faulty.dtype == torch.bool and faulty.ndim == values.ndim
+    if not fits or faulty.shape[-2:] != (1, values.shape[-2]):
+        raise MemoryFileError(
+            f"what was not finite has shape {tuple(faulty.shape)} in {faulty.dtype}"
+        )
+    if any(
+        own not in (1, size) for own, size in zip(faulty.shape, values.shape[:-2], strict=False)
+    ):
+        raise MemoryFileError(f"what was not finite has shape {tuple(faulty.shape)}")
+
+
+def _describe(mask: Mask, name: str, tensors: dict[str, Tensor]) -> dict[str, Any]:
+    """The mask as JSON; its tensors go to `tensors`, under the names that the JSON gives."""
+    if type(mask).__name__ not in MASKS:
+        raise MemoryFileError(
+            f"a mask of kind {type(mask).__name__} cannot be saved. "
+            "Prepare the memory without it and give it with each read."
+        )
+    fields: dict[str, Any] = {}
+    for field in dataclasses.fields(mask):  # type: ignore[arg-type]  # every mask is a record
+        value = getattr(mask, field.name)
+        if isinstance(value, Mask):
+            value = _describe(value, f"{name}.{field.name}", tensors)
+        elif isinstance(value, Tensor):
+            tensors[f"{name}.{field.name}"] = value
+            value = {"tensor": f"{name}.{field.name}"}
+        fields[field.name] = value
+    return {"kind": type(mask).__name__, "fields": fields}
+
+
+def _read_mask(described: Any, tensors: dict[str, Tensor]) -> Mask | None:
+    """The mask, made as anybody makes it, so that what it takes is checked as always."""
+    if described is None:
+        return None
+    fields = {name: _read_mask_parts(value, tensors) for name, value in described["fields"].items()}
+    return MASKS[described["kind"]](**fields)
+
+
+def _read_mask_parts(value: Any, tensors: dict[str, Tensor]) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return tensors.pop(value["tensor"]) if "tensor" in value else _read_mask(value, tensors)
+
+
+def _lengths(limits: Tensor) -> Mask:
+    if limits.shape[-2:] != (1, 1):
+        raise MemoryFileError(f"a mask has lengths of shape {tuple(limits.shape)}")
+    return Lengths(limits[..., 0, 0])
+
+
+def _blocks(key_blocks: Tensor, query_blocks: Tensor | None) -> Mask:
+    if key_blocks.shape[-2] != 1 or (query_blocks is not None and query_blocks.shape[-1] != 1):
+        raise MemoryFileError(f"a mask has blocks of shape {tuple(key_blocks.shape)}")
+    return Blocks(key_blocks[..., 0, :], None if query_blocks is None else query_blocks[..., 0])
+
+
+def _inner(mask: object) -> Mask:
+    if not isinstance(mask, Mask):
+        raise MemoryFileError(f"{shown(mask)} stands where a mask belongs")
+    return mask
+
+
+def _rewired(inner: Mask, source: Tensor, keys: int, fresh: bool) -> Mask:
+    whole = source.dtype == torch.int64 and source.ndim == 2 and source.shape[0] == 1
+    known = type(keys) is int and keys >= 0 and type(fresh) is bool
+    if not whole or not known or (source.numel() and not int(source.min()) >= -1):
+        raise MemoryFileError("a mask does not say where its keys have moved")
+    if source.numel() and int(source.max()) >= max(1, keys):
+        raise MemoryFileError(f"a mask speaks of key {int(source.max())} of {keys}")
+    return RemappedMask(_inner(inner), source, keys, fresh)
+
+
+MASKS: dict[str, Callable[..., Mask]] = {
+    "And": lambda left, right: And(_inner(left), _inner(right)),
+    "Blocks": _blocks,
+    "Causal": Causal,
+    "Dense": Dense,
+    "Lengths": _lengths,
+    "Not": lambda inner: Not(_inner(inner)),
+    "Or": lambda left, right: Or(_inner(left), _inner(right)),
+    "Prefix": Prefix,
+    "RemappedMask": _rewired,
+    "Window": Window,
+}
+"""Each kind of mask, made of the fields that were saved."""

@@ -1,0 +1,82 @@
+"""What verbs that write links have in common: their options, and a file that is whole or absent."""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import typer
+
+from regard.seq2seq.errors import ConfigError
+
+if TYPE_CHECKING:
+    from regard.seq2seq.protocols import Prediction
+    from regard.tasks.translate import Translator
+
+Units = Annotated[
+    str, typer.Option("--units", metavar="word|subword|char", help="What is linked to what.")
+]
+Alignments = Annotated[
+    str | None,
+    typer.Option(
+        "--alignments",
+        metavar="FILE",
+        help="Write the links of each answer there: the line's number, a tab, 0-0 1-2.",
+    ),
+]
+
+
+@contextmanager
+def written(path: str) -> Iterator[TextIO]:
+    """A file to write to, which gets its name when all of it is there.
+
+    What cannot be put in another's place, such as a pipe, is written as it is.
+    """
+    if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
+        with open(path, "w", encoding="utf-8") as file:
+            yield file
+        return
+    folder, name = os.path.split(path)
+    if folder and not os.path.isdir(folder):
+        raise ConfigError(f"{path} cannot be written: there is no folder {folder}. Make it first.")
+    part = os.path.join(folder, f".{name}.{os.getpid()}.part")
+    try:
+        with open(part, "w", encoding="utf-8") as file:
+            yield file
+        os.replace(part, path)
+    finally:
+        if os.path.exists(part):
+            os.unlink(part)
+
+
+class Linker:
+    """Writes the links of answers as they come, a line for each."""
+
+    WAITING = 256
+    """So many answers are read again together."""
+
+    def __init__(self, translator: "Translator", file: TextIO, units: str) -> None:
+        from regard.tasks.translate.aligning import check_reads  # noqa: PLC0415
+
+        check_reads(translator)  # before the first answer
+        self._translator, self._file, self._units = translator, file, units
+        self._waiting: list[tuple[int, str, Prediction]] = []
+
+    def add(self, number: int, source: str, answers: "list[Prediction]") -> None:
+        """The answers to a line."""
+        self._waiting += [(number, source, answer) for answer in answers]
+        if len(self._waiting) >= self.WAITING:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits."""
+        from regard.seq2seq.alignment import Argmax, as_pharaoh  # noqa: PLC0415  # torch
+        from regard.tasks.translate.hypothesis_alignment import hypothesis_alignments  # noqa: PLC0415
+
+        sources = [source for _, source, _ in self._waiting]
+        answers = [answer for _, _, answer in self._waiting]
+        found = hypothesis_alignments(self._translator, sources, answers, units=self._units)
+        for (number, *_), each in zip(self._waiting, found, strict=True):
+            self._file.write(f"{number}\t{as_pharaoh(Argmax()(each.weights, each.nothing))}\n")
+        self._waiting.clear()

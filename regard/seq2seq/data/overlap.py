@@ -1,0 +1,51 @@
+"""What is wrong between corpora: validation seen in training, characters without a token."""
+
+import hashlib
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from regard.seq2seq.batch import Fault
+from regard.seq2seq.data.fault_text import excerpt
+from regard.seq2seq.data.formats import Pair
+from regard.seq2seq.data.tokenizer import Tokenizer
+
+
+def overlap(train: Iterable[Pair], valid: Iterable[Pair], path: str) -> Iterator[Fault]:
+    """Sources of the validation set, which comes from `path`, that are trained on too."""
+    seen: dict[bytes, int] = {}
+    for pair in train:
+        seen.setdefault(_key(pair.source), pair.line)
+    for pair in valid:
+        if same := seen.get(_key(pair.source)):
+            what = f"is trained on too, in line {same} there: {excerpt(pair.source)}"
+            yield Fault("overlap", what, path, pair.line, severe=False)
+
+
+def unknown_characters(
+    text: Tokenizer, lines: Iterable[tuple[int, str]], path: str
+) -> Iterator[Fault]:
+    """Characters that a vocabulary lacks: each once, with its first line and how often it is.
+
+    Args:
+        text: has the vocabulary.
+        lines: texts with their line numbers.
+        path: where they come from.
+    """
+    first: dict[str, int] = {}
+    times: Counter[str] = Counter()
+    for line, given in lines:
+        for character in text.unknown_characters(given):
+            first.setdefault(character, line)
+            times[character] += 1
+    for character, line in first.items():
+        name = unicodedata.name(character, "without a name")
+        what = (
+            f"U+{ord(character):04X} {name} {character!r} is not in the vocabulary; "
+            f"lines with it: {times[character]}"
+        )
+        yield Fault("unknown character", what, path, line, severe=False)
+
+
+def _key(source: str) -> bytes:
+    return hashlib.blake2b(source.encode("utf-8", "surrogatepass"), digest_size=12).digest()

@@ -1,0 +1,1 @@
+"""Whole models, which have a loss."""

@@ -1,0 +1,1 @@
+"""Parts that models are built of: recurrent and Transformer layers, dropout, embeddings."""

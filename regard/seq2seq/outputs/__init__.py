@@ -1,0 +1,1 @@
+"""Output layers: from a decoder's features to log-probabilities of tokens."""

@@ -1,0 +1,52 @@
+"""What an aligner finds for one pair, to be drawn."""
+
+import torch
+
+from regard.seq2seq.alignment import product
+from regard.seq2seq.data import Pair
+from regard.seq2seq.errors import DataError
+from regard.tasks.align.aligner import WordAligner
+from regard.tasks.pairs.aligning import unit_texts
+from regard.tasks.plots import AttentionMap
+from regard.tasks.plots.lines import isolated
+
+
+def attention_map(
+    aligner: WordAligner,
+    text: str,
+    target: str | None,
+    *,
+    units: str = "word",
+    layer: str = "",
+    one: bool = True,
+) -> AttentionMap:
+    """How probable each link of a pair is, by both directions together or by each.
+
+    Args:
+        aligner: Who finds it.
+        text: The source.
+        target: An aligner writes none of its own, so that it must be given.
+        units: "word", "subword" (what the model counts as words) or "char".
+        layer: None: an aligner has no layers.
+        one: Both directions together only?
+    """
+    if not text.strip():
+        raise DataError("the text is empty. Give one that can be read.")
+    if target is None or not target.strip():
+        raise DataError("an aligner writes nothing. Give the target, too, after the text.")
+    pair = aligner.bounded(Pair(text, target, 1))
+    if not pair.source:
+        raise DataError("the text is too long and too_long is skip. Give a shorter one.")
+    forward, backward = next(aligner.soft([pair], units=units, layer=layer))
+    both = product(forward.weights, backward.weights)
+    none = (forward.nothing * (1 - both.sum(-1)).clamp(min=0.0)).sqrt()
+    readings = {"both directions": torch.cat([both, none[:, None]], 1)}
+    if not one:
+        readings["source → target"] = torch.cat([forward.weights, forward.nothing[:, None]], 1)
+        readings["target → source"] = torch.cat(
+            [backward.weights.mT, torch.zeros_like(none)[:, None]], 1
+        )
+    source, words = unit_texts(aligner.codec, pair, units)
+    title = f"{isolated(pair.source)} → {isolated(pair.target or '')}"
+    legend = "how probable each link is (∎: no word)"
+    return AttentionMap(title, legend, [*source, ""], words, readings)

@@ -1,0 +1,84 @@
+"""A configuration as plain data: to hash it, to compare two, and to say what may change."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from regard.seq2seq.errors import ConfigError
+from regard.tasks.config.options import Options
+from regard.tasks.config.toml import as_value
+
+MAY_CHANGE = (
+    "training.steps",
+    "training.patience",
+    "training.save_every",
+    "training.validate_every",
+    "training.keep",
+    "training.threads",
+    "training.device",
+    "decoding",
+    "data.train",
+    "data.valid",
+    "data.links",
+)
+"""Keys, and a whole table, that leave what a run has learned so far as it is.
+
+Files may lie elsewhere: what is in them is compared by its hash when the run goes on."""
+
+
+def flatten(config: Options) -> str:
+    """Its only JSON: keys sorted, no spaces."""
+    plain = config.model_dump(mode="json")
+    return json.dumps(
+        plain, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
+    )
+
+
+def fingerprint(config: Options) -> str:
+    """SHA-256 of its JSON, in hexadecimal digits."""
+    return hashlib.sha256(flatten(config).encode()).hexdigest()
+
+
+def difference(old: Options, new: Options) -> list[str]:
+    """Which keys differ, in the order of the configuration.
+
+    Where another kind was chosen, that is the difference: the options of two kinds are no pairs.
+    """
+    return list(_differing(old.model_dump(), new.model_dump(), ""))
+
+
+def _differing(old: Mapping[str, Any], new: Mapping[str, Any], before: str) -> Iterator[str]:
+    if old.get("kind") != new.get("kind"):
+        yield f"{before}kind"
+        return
+    for key in old:
+        if isinstance(old[key], Mapping):
+            yield from _differing(old[key], new[key], f"{before}{key}.")
+        elif old[key] != new[key]:
+            yield f"{before}{key}"
+
+
+def may_change(path: str) -> bool:
+    """May a resumed run have another value here?"""
+    return any(path == free or path.startswith(f"{free}.") for free in MAY_CHANGE)
+
+
+def check_resumable(old: Options, new: Options) -> None:
+    """Raise if a run that began with the old configuration cannot go on with the new one."""
+    held = [path for path in difference(old, new) if not may_change(path)]
+    if not held:
+        return
+    was, now = (as_value(_at(config, held[0].split("."))) for config in (old, new))
+    also = f" (and {', '.join(held[1:])} changed too)" if held[1:] else ""
+    raise ConfigError(
+        f"{held[0]} is {now}, but this run began with {was}{also}. Go on with the old value or "
+        f"take another folder; only {', '.join(MAY_CHANGE)} may change."
+    )
+
+
+def _at(config: Options, path: Sequence[str]) -> object:
+    value: object = config
+    for key in path:
+        value = getattr(value, key)
+    return value

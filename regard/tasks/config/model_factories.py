@@ -1,0 +1,142 @@
+"""From a configuration's model to p(target | source)."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from regard.attention.attend import Attention
+from regard.seq2seq.decoders import Decoder, bahdanau, luong, no_attention
+from regard.seq2seq.decoders import transformer as transformer_decoder
+from regard.seq2seq.encoders import Encoder, recurrent
+from regard.seq2seq.encoders import transformer as transformer_encoder
+from regard.seq2seq.models.encoder_decoder import EncoderDecoder
+from regard.seq2seq.outputs.output_layer import LinearOutput
+from regard.seq2seq.outputs.pointer_generator import PointerGenerator
+from regard.tasks.config.factories import build_attention
+from regard.tasks.config.memory_limit import check_room
+from regard.tasks.config.model import (
+    BahdanauConfig,
+    LuongConfig,
+    ModelConfig,
+    NoAttentionConfig,
+    TransformerConfig,
+)
+
+Parts = tuple[Encoder, Decoder]
+
+
+def build_model(
+    config: ModelConfig,
+    source: int,
+    target: int,
+    *,
+    shared: bool = False,
+    smoothing: float = 0.0,
+    coverage: float = 0.0,
+    links: float = 0.0,
+    links_layer: str = "",
+) -> EncoderDecoder:
+    """A model with new weights; raise if the machine has no room for them.
+
+    Args:
+        config: Which model.
+        source: How many tokens the source's vocabulary has.
+        target: How many the target's has.
+        shared: Are both one vocabulary? Then tied embeddings are one table, too.
+        smoothing: What share of a target goes to all tokens alike.
+        coverage: How much it counts to read a place twice.
+        links: How much given alignments count.
+        links_layer: Which reading they are held to.
+    """
+
+    def build() -> EncoderDecoder:
+        encoder, decoder = BUILDERS[config.kind](config, source, target)
+        tied = isinstance(config, TransformerConfig) and config.tied
+        if tied and shared and isinstance(encoder, nn.Module):
+            encoder.embedding = decoder.embedding
+        readout = LinearOutput(decoder.size, target, tied=decoder.embedding if tied else None)
+        copying = not isinstance(config, NoAttentionConfig) and config.copying
+        return EncoderDecoder(
+            encoder,
+            decoder,
+            PointerGenerator(readout) if copying else readout,
+            smoothing=smoothing,
+            coverage=coverage,
+            links=links,
+            links_layer=links_layer,
+        )
+
+    # On no device at first: that takes no memory and draws nothing.
+    with torch.device("meta"):
+        check_room(sum(parameter.numel() for parameter in build().parameters()))
+    return build()
+
+
+def _no_attention(config: NoAttentionConfig, source: int, target: int) -> Parts:
+    options: dict[str, Any] = config.model_dump(include={"cell", "layers", "dropout"})
+    size, embedding = config.state_size, config.embedding
+    encoder = recurrent.RecurrentEncoder(
+        source, embedding, size, both_ways=False, reverse=config.reverse_source, **options
+    )
+    return encoder, no_attention.NoAttentionDecoder(
+        target, embedding, size, encoder.out_size, **options
+    )
+
+
+def _bahdanau(config: BahdanauConfig, source: int, target: int) -> Parts:
+    options: dict[str, Any] = config.model_dump(include={"cell", "dropout"})
+    encoder = recurrent.RecurrentEncoder(source, config.embedding, config.encoder_size, **options)
+    decoder = bahdanau.BahdanauDecoder(
+        target,
+        config.embedding,
+        config.state_size,
+        encoder.out_size,
+        _attention(config, encoder.out_size),
+        **options,
+    )
+    return encoder, decoder
+
+
+def _luong(config: LuongConfig, source: int, target: int) -> Parts:
+    options: dict[str, Any] = config.model_dump(include={"cell", "layers", "dropout"})
+    encoder = recurrent.RecurrentEncoder(source, config.embedding, config.encoder_size, **options)
+    decoder = luong.LuongDecoder(
+        target,
+        config.embedding,
+        config.state_size,
+        encoder.out_size,
+        _attention(config, encoder.out_size),
+        feeding=config.feeding,
+        **options,
+    )
+    return encoder, decoder
+
+
+def _attention(config: BahdanauConfig | LuongConfig, key_size: int) -> Attention:
+    return build_attention(config.score, config.selection, config.state_size, key_size)
+
+
+def _transformer(config: TransformerConfig, source: int, target: int) -> Parts:
+    options: dict[str, Any] = config.model_dump(
+        include={"layers", "heads", "inner", "dropout", "norm"}
+    )
+    head_size = config.size // config.heads
+
+    def make() -> Attention:
+        return build_attention(config.score, config.selection, head_size, head_size)
+
+    encoder = transformer_encoder.TransformerEncoder(source, config.size, make, **options)
+    decoder = transformer_decoder.TransformerDecoder(
+        target, config.size, config.size, make, **options
+    )
+    return encoder, decoder
+
+
+BUILDERS: Mapping[str, Callable[[Any, int, int], Parts]] = {
+    "plain": _no_attention,
+    "bahdanau": _bahdanau,
+    "luong": _luong,
+    "transformer": _transformer,
+}

@@ -1,0 +1,106 @@
+"""What a translator looked at for one text, by units that people count in."""
+
+from collections.abc import Callable, Mapping
+
+import torch
+
+from regard.seq2seq.data import Pair
+from regard.seq2seq.decoders.attention_maps import LATER
+from regard.seq2seq.errors import DataError
+from regard.tasks.pairs.aligning import unit_spans
+from regard.tasks.plots import AttentionMap
+from regard.tasks.plots.lines import isolated
+from regard.tasks.translate.forced_attention import check_has_attention, forced_attention
+from regard.tasks.translate.layer_choice import layers, usual_layer
+from regard.tasks.translate.translator import Translator
+
+Choice = Callable[[Translator, str], list[str]]
+
+
+def attention_map(
+    translator: Translator,
+    pair: Pair,
+    *,
+    forced: bool = True,
+    units: str = "word",
+    layer: str = "",
+    readings: str = "one",
+) -> AttentionMap:
+    """What was read of a source when each word of its target was predicted.
+
+    Args:
+        translator: Who reads.
+        pair: What is read, and for what.
+        forced: Was the target given? Else it is the model's own answer.
+        units: "word", "subword" or "char".
+        layer: Whose reading, as in "decoder.2"; the model's own choice if empty.
+        readings: "one", "several" (the heads of the layer if it is named, else the layers), "all".
+    """
+    pair = check_has_attention(translator, pair)
+    texts = (pair.source, pair.target or "")
+    source, target = (
+        [text[start:end].strip() for start, end in spans]
+        for text, spans in zip(texts, unit_spans(translator.codec, pair, units), strict=True)
+    )
+    read = forced_attention(translator, pair, units, CHOICES[readings](translator, layer))
+    found = {
+        named(translator, name): torch.cat([own.weights, own.nothing[:, None]], 1)
+        for name, own in read.items()
+    }
+    how = "forced to the given target" if forced else "for the model's own answer"
+    return AttentionMap(
+        " → ".join(map(isolated, texts)),
+        f"{how} (∎: on no {'character' if units == 'char' else units})",
+        [*source, ""],
+        target,
+        found,
+    )
+
+
+def given(translator: Translator, text: str, target: str | None, beam: int | None = None) -> Pair:
+    """The text with its target, or with the model's own answer."""
+    if not text.strip():
+        raise DataError("the text is empty. Give one that can be read.")
+    text = check_has_attention(translator, Pair(text, None, 1)).source
+    if target is None:
+        target = translator.predict([text], beam=beam)[0].text
+        if not target.strip():
+            raise DataError("the model's answer is empty, so it has no words. Give a target.")
+    if not target.strip():
+        raise DataError("the target is empty. Give one with words, or none for the model's own.")
+    return check_has_attention(translator, Pair(text, target, 1))
+
+
+def _one(translator: Translator, layer: str) -> list[str]:
+    return [layer or usual_layer(translator.config)]
+
+
+def _several(translator: Translator, layer: str) -> list[str]:
+    return (layer and _heads(translator, layer)) or layers(translator.config)
+
+
+def _all(translator: Translator, layer: str) -> list[str]:
+    """The one that is shown first, the other layers, and every head."""
+    known = layers(translator.config)
+    heads = [head for name in known for head in _heads(translator, name)]
+    return list(dict.fromkeys([*_one(translator, layer), *known, *heads]))
+
+
+CHOICES: Mapping[str, Choice] = {"one": _one, "several": _several, "all": _all}
+
+
+def _heads(translator: Translator, layer: str) -> list[str]:
+    """The names of a layer's heads; a head is its own only one."""
+    config = translator.config.model
+    if config.kind != "transformer":
+        return []
+    name, later = layer.removesuffix(LATER), LATER * layer.endswith(LATER)
+    return [layer] if "/" in name else [f"{name}/head.{n}{later}" for n in range(config.heads)]
+
+
+def named(translator: Translator, layer: str) -> str:
+    """A layer for people: its name says whether it is the mean of several heads."""
+    config, name = translator.config.model, layer or usual_layer(translator.config)
+    if config.kind != "transformer" or "/" in name:
+        return name or "decoder"
+    return f"{name} (mean of {config.heads} heads)"

@@ -1,0 +1,198 @@
+"""How far what was read can be trusted to be what mattered.
+
+A weight says what was looked at, not what was needed. So each word of the source is left out in
+turn, and the same target is scored again (Li 2016): by how much does the log-probability of each
+of its words fall?
+"""
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.seq2seq.batch import BOS, SourceTarget, Span
+from regard.seq2seq.data import Pair
+from regard.seq2seq.protocols import Stepper
+from regard.tasks.pairs.aligning import unit_spans
+from regard.tasks.translate.forced_attention import check_has_attention, forced_attention
+from regard.tasks.translate.layer_choice import usual_layer
+from regard.tasks.translate.translator import Translator
+
+MOST = 64
+"""So many words of a source are left out at most: those that are read most."""
+
+TOKENS = 4096
+"""In a batch of sources with a word left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Faithfulness:
+    """What was read, beside what was needed."""
+
+    source: list[str]
+    target: list[str]
+    entropy: list[float]
+    """Of each target word's weights, in bits; the end of the source counts as a word."""
+
+    erased: list[int]
+    """Which source words were left out."""
+
+    weights: Float[Tensor, "target erased"]
+    """How much was read of these."""
+
+    drops: Float[Tensor, "target erased"]
+    """By how much the log-probability of each target word falls without them."""
+
+    on_punctuation: float
+    """What share of the reading lies on tokens that are nothing else."""
+
+    on_end: float
+    """What share lies on the end of the source."""
+
+    @property
+    def most_read(self) -> list[int]:
+        """For each target word, of the erased source words the one that is read most."""
+        return [self.erased[place] for place in self.weights.argmax(-1).tolist()]
+
+    @property
+    def most_needed(self) -> list[int]:
+        """For each target word the source word without which it falls most."""
+        return [self.erased[place] for place in self.drops.argmax(-1).tolist()]
+
+    @property
+    def agreement(self) -> float:
+        """What share of the target words read most what they need most."""
+        pairs = list(zip(self.most_read, self.most_needed, strict=True))
+        return sum(read == needed for read, needed in pairs) / len(pairs)
+
+    @property
+    def correlation(self) -> float | None:
+        """Spearman's, the mean over target words; None if no word has an order to compare."""
+        found = [
+            value
+            for own, drop in zip(self.weights, self.drops, strict=True)
+            if (value := rank_correlation(own, drop)) is not None
+        ]
+        return sum(found) / len(found) if found else None
+
+
+def faithfulness(
+    translator: Translator, pair: Pair, *, units: str = "word", layer: str = ""
+) -> Faithfulness:
+    """Read, leave out, score again."""
+    layer, pair = layer or usual_layer(translator.config), check_has_attention(translator, pair)
+    soft = forced_attention(translator, pair, units, [layer])[layer]
+    spans = unit_spans(translator.codec, pair, units)
+    source, target = (
+        [text[start:end] for start, end in own]
+        for text, own in zip((pair.source, pair.target or ""), spans, strict=True)
+    )
+    erased = sorted(soft.weights.sum(0).argsort(descending=True)[:MOST].tolist())
+    drops = erasure(translator, pair, [spans[0][place] for place in erased], spans[1])
+    punctuation, end = _shares(translator, pair, layer)
+    everything = torch.cat([soft.weights, soft.nothing[:, None]], 1)
+    return Faithfulness(
+        source, target, entropies(everything), erased,
+        soft.weights[:, erased], drops, punctuation, end,
+    )  # fmt: skip
+
+
+@torch.inference_mode()
+def erasure(
+    translator: Translator, pair: Pair, erased: Sequence[Span], units: Sequence[Span]
+) -> Float[Tensor, "unit erased"]:
+    """By how much the log-probability of each unit of the target falls without parts of the source.
+
+    Args:
+        translator: Who is asked.
+        pair: The source and the target that it is held to.
+        erased: The parts of the source, each left out alone.
+        units: Where the units of the target lie.
+    """
+    asked = [pair, *(Pair(without(pair.source, span), pair.target, pair.line) for span in erased)]
+    size = max(1, TOKENS // translator.codec.size(pair))
+    rows = []
+    for first in range(0, len(asked), size):
+        some = asked[first : first + size]
+        batch = translator.codec.collate(range(len(some)), some)
+        device = next(translator.model.parameters()).device
+        rows.append(token_log_probs(translator.model, batch.to(device)).cpu())
+    log_probs = torch.cat(rows)
+    tokens = translator.codec.target_text.encode(pair.target or "").spans
+    by_unit = log_probs[:, : len(tokens)] @ _belonging(tokens, units)
+    return (by_unit[:1] - by_unit[1:]).mT
+
+
+def without(text: str, span: Span) -> str:
+    """The text without a part; where a whole word goes, so does the space beside it.
+
+    >>> without("we drink coffee", (3, 8)), without("we drink", (3, 8)), without("abc", (1, 2))
+    ('we coffee', 'we', 'ac')
+    """
+    before, after = text[: span[0]], text[span[1] :]
+    if not before or before[-1].isspace():
+        after = after.lstrip()
+    return before + after if after else before.rstrip()
+
+
+def token_log_probs(model: Stepper, batch: SourceTarget) -> Float[Tensor, "batch token"]:
+    """What each token of the targets is worth, `END` included; all have the same length."""
+    assert batch.target is not None
+    state, found = model.start(batch, 1), []
+    ids = batch.target.ids
+    assert bool((ids[:, 0] == BOS).all())
+    for place in range(ids.shape[1] - 1):
+        step = model.step(ids[:, place : place + 1], state)
+        found.append(step.log_probs[:, 0].gather(1, ids[:, place + 1 : place + 2]))
+        state = step.state
+    return torch.cat(found, 1)
+
+
+def entropies(weights: Float[Tensor, "target source"]) -> list[float]:
+    """Of each row, in bits: 0 if all lies on one word, log₂ n if it lies on n alike."""
+    shares = weights / weights.sum(-1, keepdim=True).clamp(min=torch.finfo(weights.dtype).tiny)
+    return (torch.special.entr(shares).sum(-1) / torch.log(torch.tensor(2.0))).tolist()
+
+
+def rank_correlation(one: Float[Tensor, " item"], other: Float[Tensor, " item"]) -> float | None:
+    """Spearman's: of ranks, equal values sharing theirs; None if either has no order.
+
+    >>> rank_correlation(torch.tensor([0.1, 0.2, 0.7]), torch.tensor([0.0, 5.0, 9.0]))
+    1.0
+    """
+    centred = [_ranks(values) - (len(values) - 1) / 2 for values in (one, other)]
+    scale = torch.sqrt(centred[0].square().sum() * centred[1].square().sum())
+    return None if scale == 0 else float(centred[0] @ centred[1] / scale)
+
+
+def _ranks(values: Float[Tensor, " item"]) -> Float[Tensor, " item"]:
+    smaller = (values[None] < values[:, None]).sum(-1)
+    alike = (values[None] == values[:, None]).sum(-1)
+    return smaller + (alike - 1) / 2
+
+
+def _belonging(tokens: Sequence[Span], units: Sequence[Span]) -> Float[Tensor, "token unit"]:
+    """1 where a token belongs to a unit: to the one with most of it."""
+    found = torch.zeros(len(tokens), len(units))
+    for row, (start, end) in enumerate(tokens):
+        common = [min(end, last) - max(start, first) for first, last in units]
+        if common and max(common) > 0:
+            found[row, common.index(max(common))] = 1.0
+    return found
+
+
+def _shares(translator: Translator, pair: Pair, layer: str) -> tuple[float, float]:
+    """Of the reading of all tokens, what lies on punctuation, and on the end."""
+    soft = forced_attention(translator, pair, "subword", [layer])[layer]
+    spans = unit_spans(translator.codec, pair, "subword")[0]
+    signs = [_is_punctuation(pair.source[start:end]) for start, end in spans]
+    total = (soft.weights.sum() + soft.nothing.sum()).clamp(min=1e-9)
+    return float(soft.weights[:, signs].sum() / total), float(soft.nothing.sum() / total)
+
+
+def _is_punctuation(text: str) -> bool:
+    signs = text.strip()
+    return bool(signs) and all(unicodedata.category(sign)[0] in "PS" for sign in signs)

@@ -1,0 +1,39 @@
+"""Targets that a vocabulary cannot spell, told before anything is computed."""
+
+from collections.abc import Iterable
+
+from regard.seq2seq.data import ValidatedPairs, format_fault, unknown_characters
+from regard.seq2seq.errors import DataError
+from regard.tasks.translate.translator import Translator
+
+
+def check_oov(translator: Translator, pairs: ValidatedPairs, *, swapped: bool = False) -> None:
+    """Raise if a target has a character that no token of the vocabulary has.
+
+    A vocabulary of words spells nothing: what it lacks is one unknown word as any other.
+
+    Args:
+        translator: Who is to be given the targets.
+        pairs: These.
+        swapped: Are their sources its targets?
+    """
+    text = translator.codec.target_text
+    if text.kind == "words":
+        return
+
+    def lines() -> Iterable[tuple[int, str]]:
+        for pair in pairs:
+            source, target = pair.source, pair.target or ""
+            if swapped:
+                source, target = target, source
+            if translator.codec.copying:  # what the source has can be copied
+                target = "".join(each for each in target if each not in source)
+            yield pair.line, target
+
+    side = pairs.paths[0 if swapped else -1]
+    for fault in unknown_characters(text, lines(), side):
+        raise DataError(
+            f"{format_fault(fault)}. The model cannot be given such a target: mend it, or "
+            "align by a run "
+            "that was trained on such text."
+        )
