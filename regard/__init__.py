@@ -11,8 +11,9 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from regard.attention import errors, kernels, masks, scores, selection
+    from regard.attention import kernels, masks, scores, selection
     from regard.attention.attend import Attention, attend
+    from regard.attention.core import errors
     from regard.attention.memory import Memory
     from regard.attention.multihead import MultiHead
     from regard.attention.reading import Reading
@@ -26,6 +27,7 @@ _HOMES = {
     "Reading": "regard.attention.reading",
     "State": "regard.attention.state",
     "attend": "regard.attention.attend",
+    "errors": "regard.attention.core.errors",
     "load": "regard.tasks.runs",
 }
 """In which module a name is; the others are modules of regard.attention themselves."""
@@ -50,7 +52,7 @@ def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = importlib.import_module(_HOMES.get(name, f"regard.attention.{name}"))
-    found = getattr(home, name) if name in _HOMES else home
+    found = getattr(home, name, home)  # a module is its own home
     globals()[name] = found
     return found
 

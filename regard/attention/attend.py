@@ -9,15 +9,16 @@ from regard.attention import kernels
 from regard.attention import memory as memories
 from regard.attention.cached_step import cached_step, remember_step
 from regard.attention.core.axes import Prepared, StepState
+from regard.attention.core.errors import DtypeError, ForeignMemoryError, OptionError, shown
 from regard.attention.core.fingerprint import fingerprint, parameter_version
 from regard.attention.core.nonfinite import zero_nonfinite_queries
 from regard.attention.core.numerics import broadcast_batch
-from regard.attention.errors import DtypeError, ForeignMemoryError, OptionError, shown
+from regard.attention.core.validation import check_bias, check_bias_shape, copy_parameter
 from regard.attention.kernels import Request, View, dispatch
 from regard.attention.kernels.autocast import autocast_disabled
 from regard.attention.kernels.comparison import take
 from regard.attention.kernels.request import over_heads, restore_nan
-from regard.attention.masks import Mask
+from regard.attention.masks import Mask, as_mask
 from regard.attention.memory import Memory
 from regard.attention.plain_dot import plain_dot
 from regard.attention.read_plan import plan_read
@@ -26,7 +27,6 @@ from regard.attention.scores import ScaledDot, Score, as_score
 from regard.attention.scores.function import Function
 from regard.attention.selection import Selection, Softmax
 from regard.attention.state import State, Stateful, check_state, state_keys
-from regard.attention.validation import as_mask, check_bias, check_bias_shape, copy_parameter
 
 SCORE, SELECT = ScaledDot(), Softmax()
 """What serves where nothing else is given; neither has anything that could change."""

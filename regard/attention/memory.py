@@ -10,15 +10,12 @@ from torch import Tensor
 
 from regard.attention import kernels
 from regard.attention.core.axes import NonFiniteFlags, Prepared, Values
+from regard.attention.core.errors import ForeignMemoryError, ShapeError
 from regard.attention.core.nonfinite import NonFinite
 from regard.attention.core.numerics import broadcast_batch
 from regard.attention.core.records import cache_field, record, replace, static, tree_map
 from regard.attention.core.tracing import is_concrete
-from regard.attention.errors import ForeignMemoryError, ShapeError
-from regard.attention.masks import Mask
-from regard.attention.scores.base import Score
-from regard.attention.state import check_beams, reordered
-from regard.attention.validation import (
+from regard.attention.core.validation import (
     as_index,
     autocast,
     broadcasts,
@@ -26,6 +23,9 @@ from regard.attention.validation import (
     check_pairs,
     copy_parameter,
 )
+from regard.attention.masks import Mask
+from regard.attention.scores.base import Score
+from regard.attention.state import check_beams, reordered
 
 
 @runtime_checkable

@@ -18,13 +18,13 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
+from regard.attention.core.errors import ForeignMemoryError, MemoryFileError, OptionError, shown
 from regard.attention.core.nonfinite import is_huge
-from regard.attention.errors import ForeignMemoryError, MemoryFileError, OptionError, shown
+from regard.attention.core.validation import FLOATS, broadcasts
 from regard.attention.kernels.autocast import autocast_disabled
 from regard.attention.masks import Blocks, Causal, Dense, Lengths, Mask, Prefix, Window
 from regard.attention.masks.base import And, Not, Or, RemappedMask
 from regard.attention.memory import Memory, Owner
-from regard.attention.validation import FLOATS, broadcasts
 
 FORMAT = "regard memory 2"
 NONFINITE = ("nonfinite_keys", "nonfinite_values")

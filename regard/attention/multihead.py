@@ -9,16 +9,16 @@ from torch import Tensor, nn
 from regard.attention import memory as memories
 from regard.attention.attend import Attention, check_owner, read
 from regard.attention.core.axes import Prepared
+from regard.attention.core.errors import OptionError, shown
 from regard.attention.core.fingerprint import fingerprint, parameter_version
 from regard.attention.core.options import check_int
-from regard.attention.errors import OptionError, shown
-from regard.attention.masks import Mask
+from regard.attention.core.validation import check_bias_shape
+from regard.attention.masks import Mask, as_mask
 from regard.attention.memory import Memory
 from regard.attention.parameters import check_dtype_device, check_size
 from regard.attention.reading import Reading
 from regard.attention.scores import FromFunction
 from regard.attention.state import State
-from regard.attention.validation import as_mask, check_bias_shape
 
 
 class MultiHead(nn.Module):

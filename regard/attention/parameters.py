@@ -7,8 +7,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from regard.attention.core.axes import Parameter
+from regard.attention.core.errors import DeviceError, DtypeError, OptionError, ShapeError
 from regard.attention.core.numerics import matmul
-from regard.attention.errors import DeviceError, DtypeError, OptionError, ShapeError
 from regard.attention.kernels.deferred_single_query import deferred_weight
 
 

@@ -8,9 +8,9 @@ from torch import Tensor
 
 from regard.attention.core.numerics import broadcast_batch
 from regard.attention.core.tracing import is_concrete
+from regard.attention.core.validation import as_queries
 from regard.attention.masks import Dense, Mask, PairIndex
 from regard.attention.memory import Memory
-from regard.attention.validation import as_queries
 
 
 @dataclass(slots=True)

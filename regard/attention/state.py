@@ -7,8 +7,8 @@ from jaxtyping import Int
 from torch import Tensor
 
 from regard.attention.core.axes import Prepared, StepState, Weights
+from regard.attention.core.errors import DeviceError, DtypeError, ShapeError, StateError, shown
 from regard.attention.core.records import record, static, tree_map
-from regard.attention.errors import DeviceError, DtypeError, ShapeError, StateError, shown
 from regard.attention.kernels import Request
 
 

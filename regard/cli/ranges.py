@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
+from regard.attention.core.errors import OptionError, shown
 from regard.attention.core.options import check_number
-from regard.attention.errors import OptionError, shown
 
 MOST_SEED = 2**63 - 1
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import redirect_stderr
 from typing import IO, Protocol, cast, runtime_checkable
 
-from regard.attention.errors import RegardError
+from regard.attention.core.errors import RegardError
 from regard.seq2seq.system.escaping import EscapingStream
 from regard.tasks.config.wording import one_line
 

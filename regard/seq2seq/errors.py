@@ -9,7 +9,7 @@ A command prints the message as it is and leaves with `code`; so each says in on
 given, what was needed and what to do.
 """
 
-from regard.attention.errors import RegardError
+from regard.attention.core.errors import RegardError
 
 
 class ConfigError(RegardError):

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from regard import Attention, Memory, kernels, masks, scores, selection
 from regard.attention import attend as recipe
-from regard.attention.errors import DeviceError, DtypeError, StateError
+from regard.attention.core.errors import DeviceError, DtypeError, StateError
 from regard.attention.kernels import native
 from regard.attention.reading import Reading
 from tests.attention.test_step import COUNT, MAKES, SIZE, draw

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from regard import Attention, MultiHead, State, attend, masks, scores, selection
-from regard.attention.errors import DeviceError, DtypeError
+from regard.attention.core.errors import DeviceError, DtypeError
 from tests.attention.wrong import (
     BATCH,
     HIDDEN,

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from regard import Attention, MultiHead, attend, masks
-from regard.attention.errors import MaskError, OptionError
+from regard.attention.core.errors import MaskError, OptionError
 from tests.attention.wrong import (
     BATCH,
     KEYS,

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard import Attention, Memory, MultiHead, attend, masks, scores
-from regard.attention.errors import DtypeError, ForeignMemoryError, MaskError, ShapeError
+from regard.attention.core.errors import DtypeError, ForeignMemoryError, MaskError, ShapeError
 from tests.attention.wrong import (
     BATCH,
     KEYS,

@@ -9,7 +9,7 @@ import safetensors.torch
 import torch
 
 from regard import Attention, Memory, masks, scores
-from regard.attention.errors import ForeignMemoryError, MemoryFileError, OptionError
+from regard.attention.core.errors import ForeignMemoryError, MemoryFileError, OptionError
 from regard.attention.memory_io import _digest
 from tests.attention.wrong import (
     BATCH,

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from regard import Attention, MultiHead, attend, kernels, scores, selection
-from regard.attention.errors import KernelError, OptionError
+from regard.attention.core.errors import KernelError, OptionError
 from tests.attention.wrong import (
     BATCH,
     HIDDEN,

@@ -3,7 +3,7 @@
 import torch
 
 from regard import Attention, MultiHead, attend, scores, selection
-from regard.attention.errors import ShapeError
+from regard.attention.core.errors import ShapeError
 from tests.attention.wrong import (
     BATCH,
     HIDDEN,

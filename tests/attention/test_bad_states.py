@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard import Attention, attend, scores, selection
-from regard.attention.errors import DtypeError, ShapeError, StateError
+from regard.attention.core.errors import DtypeError, ShapeError, StateError
 from tests.attention.wrong import (
     BATCH,
     HIDDEN,

@@ -10,7 +10,7 @@ import torch
 
 import regard.attention
 from regard import masks, scores
-from regard.attention import errors
+from regard.attention.core import errors
 
 CLASSES = dict(inspect.getmembers(errors, inspect.isclass))
 SOURCES = sorted(Path(regard.attention.__file__).parent.rglob("*.py"))

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from regard import Attention, kernels, masks, scores, selection
-from regard.attention.errors import KernelError
+from regard.attention.core.errors import KernelError
 from regard.attention.kernels import native, native_single_query
 
 pytestmark = pytest.mark.skipif(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from regard import masks
-from regard.attention.errors import MaskError
+from regard.attention.core.errors import MaskError
 from regard.attention.masks import Mask, PairIndex
 from tests.attention.mask_trees import MOVABLE, Sizes, by_pencil, grow, odd_sizes, trees
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from regard import Attention, Memory, attend, masks, scores
-from regard.attention.errors import ForeignMemoryError, MaskError
+from regard.attention.core.errors import ForeignMemoryError, MaskError
 from regard.attention.masks import Mask
 from tests.attention.memory_cases import (
     ALONE,

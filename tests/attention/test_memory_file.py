@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from regard import Attention, Memory, MultiHead, scores
+from regard.attention.core.errors import ForeignMemoryError
 from regard.attention.core.records import tree_map
-from regard.attention.errors import ForeignMemoryError
 from tests.attention.mask_trees import LEAVES, MOVABLE, Sizes, grow
 from tests.attention.memory_cases import (
     ALONE,

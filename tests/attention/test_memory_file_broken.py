@@ -8,7 +8,7 @@ import safetensors.torch
 import torch
 
 from regard import Attention, Memory, masks
-from regard.attention.errors import MemoryFileError
+from regard.attention.core.errors import MemoryFileError
 from regard.attention.masks import Mask, PairIndex
 from tests.attention.memory_cases import ALONE, KEYS
 

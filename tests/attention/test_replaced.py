@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from regard import Attention, attend, kernels, masks, scores, selection
-from regard.attention.errors import ChangedInputError, KernelError, ShapeError
+from regard.attention.core.errors import ChangedInputError, KernelError, ShapeError
 from regard.attention.kernels import native
 
 C = pytest.mark.skipif(native.library() is None, reason="the C kernels were not built here")

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from regard import Attention, MultiHead, kernels, masks, scores, selection
-from regard.attention.errors import KernelError, ShapeError
+from regard.attention.core.errors import KernelError, ShapeError
 from regard.attention.kernels import native
 from regard.attention.kernels.single_query import KEYS
 

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from regard import attend, kernels, masks, scores, selection
 from regard.attention import plain_dot as straights
-from regard.attention.errors import DtypeError, KernelError, ShapeError
+from regard.attention.core.errors import DtypeError, KernelError, ShapeError
 
 SIZE = 6
 SCORES = {

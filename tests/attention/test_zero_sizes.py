@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from regard import Attention, MultiHead, kernels, scores
-from regard.attention.errors import KernelError, RegardError
+from regard.attention.core.errors import KernelError, RegardError
 from tests.catalogue import NAMES, PAIRS, SIZE, Mechanism
 from tests.laws.cases import MASKS, seed
 

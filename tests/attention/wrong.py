@@ -6,7 +6,7 @@ from typing import NamedTuple
 import pytest
 import torch
 
-from regard.attention.errors import RegardError
+from regard.attention.core.errors import RegardError
 
 BATCH, QUERIES, KEYS, SIZE, VALUE, HIDDEN = 2, 3, 5, 7, 11, 13
 

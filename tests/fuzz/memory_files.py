@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from regard import Attention, Memory, MultiHead, masks, scores
-from regard.attention.errors import MemoryFileError, RegardError
+from regard.attention.core.errors import MemoryFileError, RegardError
 from regard.attention.memory_io import _digest
 
 BATCH, KEYS, SIZE = 2, 5, 7

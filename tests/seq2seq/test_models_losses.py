@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from regard import selection
-from regard.attention.errors import OptionError, ShapeError
+from regard.attention.core.errors import OptionError, ShapeError
 from regard.seq2seq.batch import SourceTarget
 from regard.seq2seq.errors import DataError
 from regard.seq2seq.nn import linear_cross_entropy

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from numbers import Integral, Real
 
-from regard.attention.errors import OptionError, shown
+from regard.attention.core.errors import OptionError, shown
 
 MOST = 1 << 62
 """Places are 64-bit numbers, and sums of two of these must be, too."""

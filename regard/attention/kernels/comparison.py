@@ -19,11 +19,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.attention.core.axes import Bias, Queries, Scalar, Scores
+from regard.attention.core.errors import ShapeError
 from regard.attention.core.gather import gather_pairs, gather_rows
 from regard.attention.core.numerics import broadcast_batch, matmul, upcast
 from regard.attention.core.records import record, replace, static, tensors, tree_map, version
 from regard.attention.core.tracing import in_functorch
-from regard.attention.errors import ShapeError
 from regard.attention.kernels import native
 from regard.attention.kernels.gathered_matmul import dot
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from regard.attention.core.axes import Context, Weights
-from regard.attention.errors import KernelError
+from regard.attention.core.errors import KernelError
 from regard.attention.kernels import native_single_query
 from regard.attention.kernels.additive import AdditiveKernel
 from regard.attention.kernels.comparison import AdditiveComparison, DotComparison

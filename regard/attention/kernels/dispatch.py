@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from regard.attention.core.axes import Context, Prepared, Weights
-from regard.attention.errors import KernelError, shown
+from regard.attention.core.errors import KernelError, shown
 from regard.attention.kernels import native, triton_loader
 from regard.attention.kernels.additive import AdditiveKernel
 from regard.attention.kernels.comparison import Comparison

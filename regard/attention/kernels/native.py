@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from regard.attention.errors import KernelError
+from regard.attention.core.errors import KernelError
 from regard.attention.kernels import loader, signatures
 
 LEVELS = ("plain C", "AVX2", "AVX-512")

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from regard.attention.errors import KernelError
+from regard.attention.core.errors import KernelError
 from regard.attention.kernels import native
 from regard.attention.kernels.signatures import DOTS, DOTS_NOTHING, DOTS_SHARES, DOTS_WEIGHTS
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from regard.attention.errors import KernelError
+from regard.attention.core.errors import KernelError
 from regard.attention.kernels import native
 from regard.attention.kernels.signatures import POINTER, HeadsArguments
 

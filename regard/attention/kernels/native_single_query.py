@@ -5,7 +5,7 @@ import ctypes
 import torch
 from torch import Tensor
 
-from regard.attention.errors import KernelError
+from regard.attention.core.errors import KernelError
 from regard.attention.kernels import native, signatures
 
 StepMemory = signatures.StepArguments

@@ -6,9 +6,19 @@ to all, `Blocks` keeps packed documents apart, `Dense` is any boolean tensor.
 
 from regard.attention.masks.base import Mask
 from regard.attention.masks.blocks import Blocks
-from regard.attention.masks.dense import Dense
+from regard.attention.masks.dense import Dense, as_mask
 from regard.attention.masks.lengths import Lengths
 from regard.attention.masks.pair_index import PairIndex
 from regard.attention.masks.positional import Causal, Prefix, Window
 
-__all__ = ["Blocks", "Causal", "Dense", "Lengths", "Mask", "PairIndex", "Prefix", "Window"]
+__all__ = [
+    "Blocks",
+    "Causal",
+    "Dense",
+    "Lengths",
+    "Mask",
+    "PairIndex",
+    "Prefix",
+    "Window",
+    "as_mask",
+]

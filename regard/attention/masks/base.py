@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from regard.attention.core.axes import Allowed, Count
+from regard.attention.core.errors import DeviceError, MaskError, shown
 from regard.attention.core.records import record, replace, static, tree_map
-from regard.attention.errors import DeviceError, MaskError, shown
 from regard.attention.masks.pair_index import PairIndex
 
 

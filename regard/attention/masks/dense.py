@@ -5,8 +5,8 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from regard.attention.core.axes import Allowed
+from regard.attention.core.errors import MaskError, shown
 from regard.attention.core.records import record
-from regard.attention.errors import MaskError, shown
 from regard.attention.masks.base import Mask, RemappedMask, on_device
 from regard.attention.masks.pair_index import PairIndex
 
@@ -63,3 +63,15 @@ class Dense(Mask):
                 f"the mask has shape {own} but the batch, queries and keys are {shape}. "
                 "Each axis must have that size, or 1 to serve all."
             )
+
+
+def as_mask(mask: Mask | Tensor | None) -> Mask | None:
+    """A mask as it is; a boolean tensor wrapped."""
+    if mask is None or isinstance(mask, Mask):
+        return mask
+    if isinstance(mask, Tensor):
+        return Dense(mask)
+    raise MaskError(
+        f"{shown(mask)} is not a mask. Pass a boolean tensor, True = may read, or one of "
+        "regard.masks, such as masks.Causal() & masks.Lengths(lengths)."
+    )

@@ -8,9 +8,9 @@ from jaxtyping import Int
 from torch import Tensor
 
 from regard.attention.core.axes import Allowed, Count
+from regard.attention.core.errors import MaskError
 from regard.attention.core.records import record
 from regard.attention.core.tracing import is_concrete
-from regard.attention.errors import MaskError
 from regard.attention.masks.base import Mask, RemappedMask, batch_fits, on_device, whole_numbers
 from regard.attention.masks.pair_index import PairIndex
 

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from torch import nn
 
 from regard.attention.core.axes import Keys, Prepared, Queries, StepState
-from regard.attention.errors import ShapeError
+from regard.attention.core.errors import ShapeError
 from regard.attention.kernels import Comparison
 
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from torch import Tensor
 
 from regard.attention.core.axes import Keys, Prepared, Queries, StepState, Weights
+from regard.attention.core.errors import OptionError
 from regard.attention.core.numerics import upcast
 from regard.attention.core.options import check_number, check_positive
-from regard.attention.errors import OptionError
 from regard.attention.kernels import Comparison, Request
 from regard.attention.parameters import check_size, matrix, project, scalar, snapshot
 from regard.attention.scores.base import Score

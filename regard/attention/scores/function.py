@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention.core.axes import Prepared, Queries, StepState
+from regard.attention.core.errors import DeviceError, DtypeError, OptionError, ShapeError, shown
 from regard.attention.core.numerics import broadcast_batch
-from regard.attention.errors import DeviceError, DtypeError, OptionError, ShapeError, shown
 from regard.attention.kernels import Comparison, PrecomputedScores
 from regard.attention.scores.base import Score
 

@@ -1,7 +1,7 @@
 """Where to look, said by the query alone."""
 
 from regard.attention.core.axes import Prepared, Queries, StepState
-from regard.attention.errors import ShapeError
+from regard.attention.core.errors import ShapeError
 from regard.attention.kernels import Comparison, DotComparison
 from regard.attention.parameters import check_size, matrix, snapshot
 from regard.attention.scores.base import Score

@@ -5,9 +5,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from regard.attention.core.axes import Keys, Prepared, Queries, StepState, Weights
+from regard.attention.core.errors import OptionError
 from regard.attention.core.numerics import upcast
 from regard.attention.core.options import check_int
-from regard.attention.errors import OptionError
 from regard.attention.kernels import AdditiveComparison, Comparison, Request
 from regard.attention.parameters import check_size, matrix, project, snapshot
 from regard.attention.scores.base import Score

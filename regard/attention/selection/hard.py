@@ -7,10 +7,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.attention.core.axes import Allowed, PerQuery, Queries, Scores, StepState, Weights
+from regard.attention.core.errors import OptionError
 from regard.attention.core.numerics import log_softmax, softmax
 from regard.attention.core.options import check_positive
 from regard.attention.core.records import record, replace, static
-from regard.attention.errors import OptionError
 from regard.attention.kernels import Rule, View
 from regard.attention.kernels.comparison import take
 from regard.attention.masks import PairIndex

@@ -4,8 +4,8 @@ from typing import Protocol, runtime_checkable
 
 from torch import Tensor
 
+from regard.attention.core.errors import DeviceError, DtypeError, ShapeError, shown
 from regard.attention.core.options import check_number
-from regard.attention.errors import DeviceError, DtypeError, ShapeError, shown
 
 
 @runtime_checkable

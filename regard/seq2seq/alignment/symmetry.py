@@ -5,7 +5,7 @@ from collections.abc import Callable
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.attention.errors import OptionError, ShapeError
+from regard.attention.core.errors import OptionError, ShapeError
 from regard.seq2seq.alignment.links import Link, Links
 
 NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.attention.errors import OptionError
+from regard.attention.core.errors import OptionError
 from regard.seq2seq.batch import Span
 
 UNITS: dict[str, Callable[[str], list[Span]]] = {

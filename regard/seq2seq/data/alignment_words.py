@@ -6,7 +6,7 @@ from typing import Any, Literal, final
 
 from tokenizers import Regex, pre_tokenizers
 
-from regard.attention.errors import OptionError, shown
+from regard.attention.core.errors import OptionError, shown
 from regard.seq2seq.batch import UNK, Span
 from regard.seq2seq.data.characters import most_frequent
 from regard.seq2seq.data.tokenizer import Encoding, Normal, Tokenizer

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from regard.attention.core.errors import OptionError
 from regard.attention.core.options import check_int
-from regard.attention.errors import OptionError
 
 
 def plan_batches(

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from regard.attention.core.errors import OptionError
 from regard.attention.core.options import check_int, check_number
-from regard.attention.errors import OptionError
 from regard.seq2seq.errors import DataError
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from regard.attention.errors import OptionError, shown
+from regard.attention.core.errors import OptionError, shown
 from regard.seq2seq.batch import BOS, EOS, PAD, UNK, Span
 from regard.seq2seq.data.unicode import CONTROL, nfc_with_offsets, spaced
 from regard.seq2seq.errors import DataError

@@ -6,7 +6,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from regard.attention.errors import OptionError
+from regard.attention.core.errors import OptionError
 from regard.seq2seq.data.alignment_words import AlignmentWords
 from regard.seq2seq.data.characters import Characters
 from regard.seq2seq.data.paths import require_file

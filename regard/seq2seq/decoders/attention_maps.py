@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.attention.errors import OptionError
+from regard.attention.core.errors import OptionError
 from regard.seq2seq.decoders import DecoderOutput
 
 Weights = Float[Tensor, "batch target source"]

@@ -13,8 +13,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from regard.attention.core.errors import OptionError
 from regard.attention.core.options import check_int
-from regard.attention.errors import OptionError
 from regard.seq2seq.batch import BOS, EOS, Batch
 from regard.seq2seq.decoding.backpointers import Backpointers, Ended
 from regard.seq2seq.decoding.bounds import MOST_HYPOTHESES, MOST_TOKENS

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.attention.errors import OptionError
+from regard.attention.core.errors import OptionError
 from regard.seq2seq.batch import Batch
 from regard.seq2seq.decoding.errors import DecodingError
 from regard.seq2seq.protocols import DecodeStep, Stepper, StepperState

@@ -1,6 +1,6 @@
 """What a search refuses."""
 
-from regard.attention.errors import RegardError
+from regard.attention.core.errors import RegardError
 
 
 class DecodingError(RegardError):

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from regard.attention.errors import OptionError
+from regard.attention.core.errors import OptionError
 from regard.attention.masks import Lengths
 from regard.attention.selection import Hard
 from regard.seq2seq.batch import UNK, Batch, SourceTarget

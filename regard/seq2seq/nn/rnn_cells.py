@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from regard.attention.errors import OptionError
+from regard.attention.core.errors import OptionError
 from regard.attention.kernels import native
 
 CellName = Literal["gru", "lstm"]

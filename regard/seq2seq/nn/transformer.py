@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.attention.attend import Attention
-from regard.attention.errors import OptionError
+from regard.attention.core.errors import OptionError
 from regard.attention.multihead import MultiHead
 from regard.attention.selection import Hard
 from regard.seq2seq.nn.dropout import Dropout

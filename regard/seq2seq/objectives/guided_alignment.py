@@ -3,7 +3,7 @@
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.attention.errors import ShapeError
+from regard.attention.core.errors import ShapeError
 from regard.seq2seq.nn.linear_cross_entropy import alignment_loss
 
 

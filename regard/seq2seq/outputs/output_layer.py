@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from regard.attention.errors import ShapeError
+from regard.attention.core.errors import ShapeError
 from regard.seq2seq.nn.linear_cross_entropy import linear_cross_entropy, log_softmax
 from regard.seq2seq.nn.transposed_linear import plain_linear
 

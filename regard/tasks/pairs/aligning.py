@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.attention.errors import OptionError
+from regard.attention.core.errors import OptionError
 from regard.seq2seq.alignment import (
     SYMMETRIES,
     Argmax,

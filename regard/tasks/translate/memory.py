@@ -2,7 +2,7 @@
 
 from typing import TypedDict
 
-from regard.attention.errors import OptionError
+from regard.attention.core.errors import OptionError
 from regard.seq2seq.data import MaxLength
 from regard.seq2seq.decoding import Beam, Sampling
 from regard.seq2seq.protocols import Search

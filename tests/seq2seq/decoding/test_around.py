@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from regard.attention.errors import OptionError
+from regard.attention.core.errors import OptionError
 from regard.seq2seq.batch import BOS, EOS, SourceTarget, Tokens
 from regard.seq2seq.decoding import (
     AtLeast,

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 import torch
 
-from regard.attention.errors import OptionError
+from regard.attention.core.errors import OptionError
 from regard.seq2seq.batch import EOS
 from regard.seq2seq.decoding import (
     AtLeast,

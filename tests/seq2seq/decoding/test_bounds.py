@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from regard.attention.errors import OptionError
+from regard.attention.core.errors import OptionError
 from regard.seq2seq.decoding import Beam, Greedy, OutputLimit, PowerPenalty, Sampling, WuPenalty
 from tests.seq2seq.decoding.toy import Toy, batch_of
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.attention.errors import OptionError
+from regard.attention.core.errors import OptionError
 from regard.seq2seq.batch import EOS
 from regard.seq2seq.decoding import Constrained, Forbidden, Greedy, Sampling, StartsWith
 from regard.seq2seq.decoding.sampling import chance, picked

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from regard.attention.errors import OptionError
+from regard.attention.core.errors import OptionError
 from regard.seq2seq.encoders import RecurrentEncoder
 from regard.seq2seq.nn.rnn import RNNLayer
 from tests.seq2seq.model_cases import EMBEDDING, HALF, SOURCE, SOURCES, tokens

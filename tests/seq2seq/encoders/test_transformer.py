@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from regard import Attention, scores, selection
-from regard.attention.errors import OptionError
+from regard.attention.core.errors import OptionError
 from regard.seq2seq.encoders import TransformerEncoder
 from regard.seq2seq.nn.embeddings import sinusoids
 from tests.seq2seq.model_cases import HEADS, INNER, SOURCE, SOURCES, WIDE, tokens

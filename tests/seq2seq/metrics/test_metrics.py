@@ -8,7 +8,7 @@ import pytest
 import sacrebleu
 import torch
 
-from regard.attention.errors import OptionError
+from regard.attention.core.errors import OptionError
 from regard.seq2seq.errors import DataError
 from regard.seq2seq.metrics import Bootstrap, MetricScore, bleu, chrf, exact_match, perplexity
 from regard.seq2seq.protocols import LossTerm

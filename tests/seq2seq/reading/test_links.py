@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from regard.attention.errors import OptionError, ShapeError
+from regard.attention.core.errors import OptionError, ShapeError
 from regard.seq2seq.alignment import (
     SYMMETRIES,
     Argmax,

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.attention.errors import OptionError
+from regard.attention.core.errors import OptionError
 from regard.seq2seq.alignment import Argmax, Links, swapped
 from regard.seq2seq.batch import SourceTarget
 from regard.seq2seq.data import Pair

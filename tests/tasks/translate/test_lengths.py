@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.attention.errors import OptionError
+from regard.attention.core.errors import OptionError
 from regard.seq2seq.alignment import Argmax
 from regard.seq2seq.batch import EOS
 from regard.seq2seq.data import LengthWarning, MaxLength, Pair

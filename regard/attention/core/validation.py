@@ -7,9 +7,8 @@ from jaxtyping import Int
 from torch import Tensor
 from torch.nn import Parameter
 
+from regard.attention.core.errors import DeviceError, DtypeError, ShapeError, shown
 from regard.attention.core.tracing import is_concrete
-from regard.attention.errors import DeviceError, DtypeError, MaskError, ShapeError, shown
-from regard.attention.masks import Dense, Mask
 
 FLOATS = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 """What attention is computed on; torch has no arithmetic for narrower floats."""
@@ -112,18 +111,6 @@ def check_bias_shape(bias: Tensor, shape: tuple[int, ...]) -> Tensor:
             "Give it these axes, each of that size, or 1 to serve all."
         )
     return bias
-
-
-def as_mask(mask: Mask | Tensor | None) -> Mask | None:
-    """A mask as it is; a boolean tensor wrapped."""
-    if mask is None or isinstance(mask, Mask):
-        return mask
-    if isinstance(mask, Tensor):
-        return Dense(mask)
-    raise MaskError(
-        f"{shown(mask)} is not a mask. Pass a boolean tensor, True = may read, or one of "
-        "regard.masks, such as masks.Causal() & masks.Lengths(lengths)."
-    )
 
 
 def copy_parameter(tensor: Tensor) -> Tensor:
