@@ -58,7 +58,7 @@ def run(settings: Settings) -> Outcome:
 def _write(translator: Translator, pairs: Sequence[Pair]) -> None:
     """What every contestant needs of the model."""
     sources = [translator.codec.collate([0], [pair]).source.ids[0].tolist() for pair in pairs]
-    weights, vocabulary = translator.model.state_dict(), len(translator.codec.target_text)
+    weights, vocabulary = translator.model.state_dict(), len(translator.codec.target_tokenizer)
     torch.save({"weights": weights, "vocabulary": vocabulary, "sources": sources}, TRAINED)
 
 

@@ -96,7 +96,7 @@ def align(
         Mutual,
         Threshold,
         alignment_error,
-        as_pharaoh,
+        format_pharaoh,
     )
     from regard.seq2seq.data import BoundedPairs  # noqa: PLC0415  # torch: help need not wait
     from regard.tasks.aligning import open_aligning  # noqa: PLC0415
@@ -117,7 +117,9 @@ def align(
         made = alignments(one.who, pairs, options, progress)
         if truth is None:
             for pair, each in zip(pairs, made, strict=True):
-                told = _as_json(one.who, pair, units, each) if as_json else as_pharaoh(each.links)
+                told = (
+                    _as_json(one.who, pair, units, each) if as_json else format_pharaoh(each.links)
+                )
                 say(told)
             lengths.sum_up()
             return
@@ -146,9 +148,9 @@ def _gold(
     found("--gold", [path])
     from regard.seq2seq.alignment import (  # noqa: PLC0415
         check_range,
+        read_json_links,
         read_naacl,
         read_pharaoh,
-        read_records,
     )
     from regard.seq2seq.data import read_lines  # noqa: PLC0415
     from regard.tasks.pairs.aligning import unit_texts  # noqa: PLC0415
@@ -158,7 +160,7 @@ def _gold(
     words = texts[0].split() if texts else []
     said = [unit_texts(who.codec, pair, units) for pair in pairs]
     if texts and texts[0].lstrip().startswith("{"):
-        gold = read_records(texts, path, said)
+        gold = read_json_links(texts, path, said)
     elif words and words[0].isdecimal():  # no link of Pharaoh's is a number alone
         gold = read_naacl(texts, path, len(pairs))
     else:

@@ -71,12 +71,12 @@ class Linker:
 
     def flush(self) -> None:
         """Write what waits."""
-        from regard.seq2seq.alignment import Argmax, as_pharaoh  # noqa: PLC0415  # torch
+        from regard.seq2seq.alignment import Argmax, format_pharaoh  # noqa: PLC0415  # torch
         from regard.tasks.translate.hypothesis_alignment import hypothesis_alignments  # noqa: PLC0415
 
         sources = [source for _, source, _ in self._waiting]
         answers = [answer for _, _, answer in self._waiting]
         found = hypothesis_alignments(self._translator, sources, answers, units=self._units)
         for (number, *_), each in zip(self._waiting, found, strict=True):
-            self._file.write(f"{number}\t{as_pharaoh(Argmax()(each.weights, each.nothing))}\n")
+            self._file.write(f"{number}\t{format_pharaoh(Argmax()(each.weights, each.nothing))}\n")
         self._waiting.clear()

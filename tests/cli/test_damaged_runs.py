@@ -137,7 +137,7 @@ def test_a_tokenizer_with_control_characters_is_refused(folder: Path, sign: str)
         record = json.loads((checkpoint / "record.json").read_bytes())
         record["identity"]["data"]["target.json"] = hashlib.sha256(path.read_bytes()).hexdigest()
         rewrite(checkpoint, "record.json", json.dumps(record).encode())
-    refused(predict(folder), r"target\.json holds no vocabulary .* control character")
+    refused(predict(folder), r"target\.json is not a readable tokenizer .* control character")
 
 
 def test_an_answer_is_one_line_whatever_was_learned(tmp_path: Path) -> None:

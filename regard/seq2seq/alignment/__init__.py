@@ -1,16 +1,16 @@
-"""From weights to word alignments: links, joined over words, symmetrised, written, scored.
+"""Word alignments from attention weights: pooled over words, symmetrised, written, scored.
 
 A link is `(source, target)`, both counted from 0. Weights are `(target, source)`, as models have
-them: a row is what one target token was predicted from.
+them: row t is the attention of target token t.
 """
 
 from regard.seq2seq.alignment.extraction import Argmax, Extraction, Mutual, Threshold
 from regard.seq2seq.alignment.gold import Gold, alignment_error
+from regard.seq2seq.alignment.json_links import read_json_links
 from regard.seq2seq.alignment.links import Link, Links, swapped
-from regard.seq2seq.alignment.pharaoh import as_pharaoh, check_range, read_naacl, read_pharaoh
-from regard.seq2seq.alignment.records import read_records
+from regard.seq2seq.alignment.pharaoh import check_range, format_pharaoh, read_naacl, read_pharaoh
 from regard.seq2seq.alignment.symmetry import SYMMETRIES, product, symmetrize
-from regard.seq2seq.alignment.words import UnitWeights, by_units, joined, places
+from regard.seq2seq.alignment.words import UnitWeights, piece_spans, pool_to_units, unit_spans
 
 __all__ = [
     "SYMMETRIES",
@@ -23,15 +23,15 @@ __all__ = [
     "Threshold",
     "UnitWeights",
     "alignment_error",
-    "as_pharaoh",
-    "by_units",
     "check_range",
-    "joined",
-    "places",
+    "format_pharaoh",
+    "piece_spans",
+    "pool_to_units",
     "product",
+    "read_json_links",
     "read_naacl",
     "read_pharaoh",
-    "read_records",
     "swapped",
     "symmetrize",
+    "unit_spans",
 ]

@@ -1,6 +1,6 @@
-"""From soft to hard: which weights are links.
+"""Hard links from soft alignments.
 
-A target word that looks mostly at nothing (a null position, the end of the source) has no link.
+A target word whose weight lies mostly on a null position (the end of the source) has no link.
 """
 
 from dataclasses import dataclass
@@ -14,24 +14,24 @@ from regard.attention.core.options import check_number
 from regard.seq2seq.alignment.links import Links
 
 Weights = Float[Tensor, "target source"]
-Nothing = Float[Tensor, " target"]
+NullWeights = Float[Tensor, " target"]
 """How much of each row lies on no word."""
 
 
 @runtime_checkable
 class Extraction(Protocol):
-    """A rule that makes links of weights."""
+    """A rule that turns weights into links."""
 
-    def __call__(self, weights: Weights, nothing: Nothing | None = None) -> Links: ...
+    def __call__(self, weights: Weights, nothing: NullWeights | None = None) -> Links: ...
 
 
-def _share(name: str, value: float) -> None:
+def _check_share(name: str, value: float) -> None:
     check_number(name, value, "a number from 0 to 1", lambda given: 0 <= given <= 1)
 
 
 @dataclass(frozen=True)
 class Argmax:
-    """Each target word with the source word that it read most; many may share one.
+    """Each target word with the source word of the greatest weight; many may share one.
 
     >>> sorted(Argmax()(torch.tensor([[0.7, 0.3], [0.1, 0.2]]), torch.tensor([0.0, 0.7])))
     [(0, 0)]
@@ -43,10 +43,10 @@ class Argmax:
     null: float = 0.5
 
     def __post_init__(self) -> None:
-        _share("null", self.null)
+        _check_share("null", self.null)
 
-    def __call__(self, weights: Weights, nothing: Nothing | None = None) -> Links:
-        return _links(_greatest(weights, -1) & _looking(weights, nothing, self.null))
+    def __call__(self, weights: Weights, nothing: NullWeights | None = None) -> Links:
+        return _to_links(_argmax_mask(weights, -1) & _not_null(weights, nothing, self.null))
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,11 @@ class Threshold:
     null: float = 0.5
 
     def __post_init__(self) -> None:
-        _share("threshold", self.threshold)
-        _share("null", self.null)
+        _check_share("threshold", self.threshold)
+        _check_share("null", self.null)
 
-    def __call__(self, weights: Weights, nothing: Nothing | None = None) -> Links:
-        return _links((weights > self.threshold) & _looking(weights, nothing, self.null))
+    def __call__(self, weights: Weights, nothing: NullWeights | None = None) -> Links:
+        return _to_links((weights > self.threshold) & _not_null(weights, nothing, self.null))
 
 
 @dataclass(frozen=True)
@@ -79,29 +79,29 @@ class Mutual:
     null: float = 0.5
 
     def __post_init__(self) -> None:
-        _share("null", self.null)
+        _check_share("null", self.null)
 
-    def __call__(self, weights: Weights, nothing: Nothing | None = None) -> Links:
-        both = _greatest(weights, -1) & _greatest(weights, 0)
-        return _links(both & _looking(weights, nothing, self.null))
+    def __call__(self, weights: Weights, nothing: NullWeights | None = None) -> Links:
+        both = _argmax_mask(weights, -1) & _argmax_mask(weights, 0)
+        return _to_links(both & _not_null(weights, nothing, self.null))
 
 
-def _greatest(weights: Weights, axis: int) -> Bool[Tensor, "target source"]:
-    """The greatest along an axis, the first of equal ones; none where all are 0."""
+def _argmax_mask(weights: Weights, axis: int) -> Bool[Tensor, "target source"]:
+    """True at the maximum along an axis, the first of equals; nowhere if all are 0."""
     if not weights.numel():
         return torch.zeros_like(weights, dtype=torch.bool)
-    place = weights.argmax(axis, keepdim=True)
-    return torch.zeros_like(weights, dtype=torch.bool).scatter_(axis, place, True) & (weights > 0)
+    best = weights.argmax(axis, keepdim=True)
+    return torch.zeros_like(weights, dtype=torch.bool).scatter_(axis, best, True) & (weights > 0)
 
 
-def _looking(
-    weights: Weights, nothing: Nothing | None, null: float
+def _not_null(
+    weights: Weights, nothing: NullWeights | None, null: float
 ) -> Bool[Tensor, "target #source"]:
-    """Rows that look at a word."""
+    """Rows that are not aligned to null."""
     if nothing is None:
         return torch.ones(len(weights), 1, dtype=torch.bool, device=weights.device)
     return (nothing <= null)[:, None]
 
 
-def _links(chosen: Bool[Tensor, "target source"]) -> Links:
+def _to_links(chosen: Bool[Tensor, "target source"]) -> Links:
     return frozenset((source, target) for target, source in chosen.nonzero().tolist())

@@ -1,4 +1,4 @@
-"""Gold links, and how far others are from them."""
+"""Gold links and the alignment error rate."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from regard.seq2seq.metrics import MetricScore
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """Links that must be there, and those that may; what must be may be, too."""
+    """Sure and possible links; every sure link is possible, too."""
 
     sure: Links
     possible: Links
@@ -33,10 +33,10 @@ def alignment_error(found: Sequence[Links], gold: Sequence[Gold]) -> list[Metric
         )
     pairs = list(zip(found, gold, strict=True))
     links, sure = sum(map(len, found)), sum(len(each.sure) for each in gold)
-    in_sure = sum(len(own & each.sure) for own, each in pairs)
-    in_possible = sum(len(own & each.possible) for own, each in pairs)
+    in_sure = sum(len(ours & each.sure) for ours, each in pairs)
+    in_possible = sum(len(ours & each.possible) for ours, each in pairs)
     if not sure:
-        raise DataError("the gold has no sure link, so nothing can be recalled. Look at its form.")
+        raise DataError("the gold has no sure link, so recall is undefined. Check its format.")
     signature = f"pairs:{len(pairs)}|links:{links}|sure:{sure}"
     values = {
         "precision": in_possible / links if links else 0.0,

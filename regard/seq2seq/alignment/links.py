@@ -1,4 +1,4 @@
-"""What a word alignment is: pairs of places."""
+"""A word alignment: pairs of word positions."""
 
 Link = tuple[int, int]
 """`(source, target)`, counted from 0."""
@@ -7,7 +7,7 @@ Links = frozenset[Link]
 
 
 def swapped(links: Links) -> Links:
-    """The same links of the other direction.
+    """The links of the other direction.
 
     >>> sorted(swapped(frozenset({(0, 1), (2, 0)})))
     [(0, 2), (1, 0)]

@@ -10,10 +10,10 @@ from regard.seq2seq.errors import DataError
 FORM = re.compile(r"(\d+)([-p?])(\d+)")
 
 
-def as_pharaoh(links: Links, *, first: int = 0) -> str:
+def format_pharaoh(links: Links, *, first: int = 0) -> str:
     """One line.
 
-    >>> as_pharaoh(frozenset({(1, 2), (0, 0)}))
+    >>> format_pharaoh(frozenset({(1, 2), (0, 0)}))
     '0-0 1-2'
     """
     return " ".join(f"{source + first}-{target + first}" for source, target in sorted(links))
@@ -24,9 +24,9 @@ def read_pharaoh(lines: Iterable[str], where: str, *, first: int = 0, line: int 
 
     Args:
         lines: Their texts.
-        where: What they are called in an error.
-        first: By what the first word is counted: 0, or 1.
-        line: Which line the first of them is.
+        where: Their name in an error message.
+        first: The number of the first word: 0 or 1.
+        line: The number of the first line.
     """
     return [_line(text, f"{where}, line {n}", first) for n, text in enumerate(lines, start=line)]
 
@@ -40,7 +40,7 @@ def read_naacl(lines: Iterable[str], where: str, count: int) -> list[Gold]:
             continue
         place = f"{where}, line {number}"
         if len(parts) < 3 or not all(part.isdecimal() for part in parts[:3]):
-            raise DataError(f"{place}: {text!r} is no link. Write it as 1 1 3 S.")
+            raise DataError(f"{place}: {text!r} is not a link. Write it as 1 1 3 S.")
         pair, source, target = (int(part) for part in parts[:3])
         if not 1 <= pair <= count or source < 1 or target < 1:
             raise DataError(
@@ -54,7 +54,7 @@ def read_naacl(lines: Iterable[str], where: str, count: int) -> list[Gold]:
 def check_range(
     gold: Sequence[Gold], sizes: Sequence[tuple[int, int]], where: str, *, line: int = 1
 ) -> None:
-    """Raise if a link is to a word that its pair does not have; the first is of this line."""
+    """Raise if a link is out of range; `line` is the number of the first pair's line."""
     if len(gold) != len(sizes):
         raise DataError(
             f"{where} has links of {len(gold)} pairs, but there are {len(sizes)} pairs. "
@@ -75,7 +75,7 @@ def _line(text: str, place: str, first: int) -> Gold:
     for part in text.split():
         form = FORM.fullmatch(part)
         if form is None:
-            raise DataError(f"{place}: {part!r} is no link. Write links as 0-0 1-2.")
+            raise DataError(f"{place}: {part!r} is not a link. Write links as 0-0 1-2.")
         link = int(form[1]) - first, int(form[3]) - first
         if min(link) < 0:
             raise DataError(f"{place}: {part!r} counts from 0, but the first word is {first}.")

@@ -1,4 +1,4 @@
-"""Two directions as one: what both say, what either says, and what lies between (Koehn 2003)."""
+"""Symmetrisation of two directions: intersection, union and grow-diag (Koehn 2003)."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from regard.seq2seq.alignment.links import Link, Links
 
 NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
 
-Soft = Float[Tensor, "target source"]
+SoftAlignment = Float[Tensor, "target source"]
 
 
 def symmetrize(rule: str, forward: Links, backward: Links) -> Links:
@@ -25,28 +25,28 @@ def symmetrize(rule: str, forward: Links, backward: Links) -> Links:
     return SYMMETRIES[rule](forward, backward)
 
 
-def product(forward: Soft, backward: Float[Tensor, "rows columns"]) -> Soft:
-    """√(forward · backwardᵀ): great where both directions are sure.
+def product(forward: SoftAlignment, backward: Float[Tensor, "rows columns"]) -> SoftAlignment:
+    """√(forward · backwardᵀ): large where both directions agree.
 
     The other direction's weights are `(source, target)`, as its model has them.
     """
     if forward.shape != backward.mT.shape:
         raise ShapeError(
             f"one direction has weights {tuple(forward.shape)} and the other "
-            f"{tuple(backward.shape)}, which must be its turn. Align the same pair both ways."
+            f"{tuple(backward.shape)}, which must be its transpose. Align the same pair both ways."
         )
     return (forward * backward.mT).sqrt()
 
 
-def _grown(forward: Links, backward: Links) -> Links:
-    """From what both say to neighbours that one says, where a word has no link yet."""
-    either, found = forward | backward, set(forward & backward)
+def _grow_diag(forward: Links, backward: Links) -> Links:
+    """Grow the intersection by neighbours from the union, where a word has no link yet."""
+    union, found = forward | backward, set(forward & backward)
     sources, targets = {s for s, _ in found}, {t for _, t in found}
     while True:
-        # In order, so that the same links come of the same directions, whatever a set's order.
+        # Sorted, so that the result does not depend on the order of a set.
         new = [
-            link for link in sorted(found) for link in _around(link)
-            if link in either and link not in found
+            link for link in sorted(found) for link in _neighbours(link)
+            if link in union and link not in found
         ]  # fmt: skip
         before = len(found)
         for source, target in new:
@@ -58,12 +58,12 @@ def _grown(forward: Links, backward: Links) -> Links:
             return frozenset(found)
 
 
-def _around(link: Link) -> list[Link]:
+def _neighbours(link: Link) -> list[Link]:
     return [(link[0] + s, link[1] + t) for s, t in NEIGHBOURS]
 
 
 def _final(found: Links, forward: Links, backward: Links, *, both: bool) -> Links:
-    """And what one direction says of words without a link: of either word, or of both."""
+    """Add links of one direction where either word, or both, have no link yet."""
     links = set(found)
     sources, targets = {s for s, _ in links}, {t for _, t in links}
     for source, target in [*sorted(forward), *sorted(backward)]:
@@ -78,8 +78,8 @@ def _final(found: Links, forward: Links, backward: Links, *, both: bool) -> Link
 SYMMETRIES: dict[str, Callable[[Links, Links], Links]] = {
     "intersection": lambda forward, backward: forward & backward,
     "union": lambda forward, backward: forward | backward,
-    "grow-diag": _grown,
-    "grow-diag-final": lambda f, b: _final(_grown(f, b), f, b, both=False),
-    "grow-diag-final-and": lambda f, b: _final(_grown(f, b), f, b, both=True),
+    "grow-diag": _grow_diag,
+    "grow-diag-final": lambda f, b: _final(_grow_diag(f, b), f, b, both=False),
+    "grow-diag-final-and": lambda f, b: _final(_grow_diag(f, b), f, b, both=True),
 }
-"""By the names that people know them by."""
+"""By their names in Moses."""

@@ -1,4 +1,4 @@
-"""From tokens to what people count in: words or characters, by where tokens lie in the text."""
+"""Pooling token weights to words or characters, by the tokens' spans in the text."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -15,22 +15,22 @@ UNITS: dict[str, Callable[[str], list[Span]]] = {
     "word": lambda text: [found.span() for found in re.finditer(r"\S+", text)],
     "char": lambda text: [(n, n + bool(each.strip())) for n, each in enumerate(text)],
 }
-"""Where the units of a text lie. A space is a character that counts, but it is empty: so character
-n of a text is its n-th, and nothing is linked to a space."""
+"""The spans of a text's units. A space counts as a character with an empty span: character n of a
+text is its n-th, and no link goes to a space."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnitWeights:
-    """Weights between units, and how much of each row lies on none."""
+    """Weights between units; `nothing` is how much of each row lies on no unit."""
 
     weights: Float[Tensor, "target source"]
     nothing: Float[Tensor, " target"]
 
 
-def by_units(units: str, text: str, tokens: Sequence[Span]) -> list[Span]:
-    """Where the units of a text lie; the units of "subword" are the tokens that say something.
+def unit_spans(units: str, text: str, tokens: Sequence[Span]) -> list[Span]:
+    """The spans of a text's units; those of "subword" are the tokens with a span that is not empty.
 
-    >>> by_units("word", "a  fine day", [])
+    >>> unit_spans("word", "a  fine day", [])
     [(0, 1), (3, 7), (8, 11)]
     """
     if units == "subword":
@@ -40,39 +40,39 @@ def by_units(units: str, text: str, tokens: Sequence[Span]) -> list[Span]:
     return UNITS[units](text)
 
 
-def places(text: str, pieces: Sequence[str]) -> list[Span]:
-    """Where the pieces that a text was put together from lie in it.
+def piece_spans(text: str, pieces: Sequence[str]) -> list[Span]:
+    """The spans of the pieces that a text was detokenized from.
 
-    A space that is in a piece and not in the text, or the other way round, is passed over.
+    A space that is in a piece and not in the text, or the other way round, is skipped.
 
-    >>> places("Ah, so", [" Ah", ",", " so"])
+    >>> piece_spans("Ah, so", [" Ah", ",", " so"])
     [(0, 2), (2, 3), (3, 6)]
     """
     found, here = list[Span](), 0
     for piece in pieces:
-        said = piece if text.startswith(piece, here) else piece.removeprefix(" ")
-        here += text.startswith(f" {said}", here) and not text.startswith(said, here)
-        end = here + len(said) if text.startswith(said, here) else here
+        word = piece if text.startswith(piece, here) else piece.removeprefix(" ")
+        here += text.startswith(f" {word}", here) and not text.startswith(word, here)
+        end = here + len(word) if text.startswith(word, here) else here
         found.append((here, end))
         here = end
     return found
 
 
-def joined(
-    weights: Float[Tensor, "token place"],
+def pool_to_units(
+    weights: Float[Tensor, "token position"],
     target_tokens: Sequence[Span],
     source_tokens: Sequence[Span],
     target_units: Sequence[Span],
     source_units: Sequence[Span],
 ) -> UnitWeights:
-    """What units read of units: the sum over a source unit's tokens, the mean over a target's.
+    """Weights between units: the sum over a source unit's tokens, the mean over a target's.
 
-    A token that lies in two units is shared by how many of its characters are in each; one that
-    lies in none, as the end of a sentence does, is nothing. A unit without a token reads nothing.
+    A token in two units is split by how many of its characters are in each; one in no unit, such
+    as EOS, goes to `nothing`. A unit without a token has weights 0 and `nothing` 1.
 
     >>> weights = torch.tensor([[0.5, 0.25, 0.25], [0.0, 0.5, 0.5]])
     >>> tokens, units = [(0, 2), (2, 4)], [(0, 4)]
-    >>> joined(weights, tokens, [*tokens, (4, 4)], units, units).weights
+    >>> pool_to_units(weights, tokens, [*tokens, (4, 4)], units, units).weights
     tensor([[0.6250]])
     """
     rows = _shares(target_tokens, target_units, weights)
@@ -86,7 +86,7 @@ def joined(
 def _shares(
     tokens: Sequence[Span], units: Sequence[Span], like: Tensor
 ) -> Float[Tensor, "unit token"]:
-    """What share of each token lies in each unit."""
+    """The share of each token that lies in each unit."""
     if not units or not tokens:
         return like.new_zeros(len(units), len(tokens))
     first, last = like.new_tensor(units)[:, None].unbind(-1)
@@ -94,5 +94,5 @@ def _shares(
     common = (torch.minimum(last, end) - torch.maximum(first, start)).clamp(min=0.0)
     shares = common / (end - start).clamp(min=1.0)
     total = shares.sum(0).clamp(min=torch.finfo(shares.dtype).tiny)
-    # A space at a token's edge belongs to no unit, and makes it no less the unit's own.
+    # A space at a token's edge belongs to no unit: normalise, so that the token still counts 1.
     return shares / total

@@ -1,4 +1,4 @@
-"""From files to batches: lines, pairs, tokens, and which items make a batch."""
+"""Data: files, corpora of pairs, tokenizers, batches."""
 
 from regard.seq2seq.data.alignment_words import AlignmentWords
 from regard.seq2seq.data.batches import plan_batches
@@ -15,7 +15,7 @@ from regard.seq2seq.data.max_length import (
     Note,
 )
 from regard.seq2seq.data.overlap import overlap, unknown_characters
-from regard.seq2seq.data.pair_codec import GoldLinks, Link, PairCodec
+from regard.seq2seq.data.pair_codec import GoldLinks, PairCodec, SpanLink
 from regard.seq2seq.data.pairs import PairCorpus, ValidatedPairs, open_pairs, open_sources
 from regard.seq2seq.data.split import Split, split
 from regard.seq2seq.data.subwords import Subwords
@@ -33,7 +33,6 @@ __all__ = [
     "GoldLinks",
     "LengthWarning",
     "Lines",
-    "Link",
     "MaxLength",
     "Normal",
     "Note",
@@ -41,6 +40,7 @@ __all__ = [
     "Pair",
     "PairCodec",
     "PairCorpus",
+    "SpanLink",
     "Split",
     "Subwords",
     "Tokenizer",

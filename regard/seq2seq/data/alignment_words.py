@@ -1,4 +1,4 @@
-"""Text as bare words: what is aligned, without the spaces between and without their case."""
+"""A word tokenizer for alignment: words without the spaces between and without their case."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -12,10 +12,10 @@ from regard.seq2seq.data.characters import most_frequent
 from regard.seq2seq.data.tokenizer import Encoding, Normal, Tokenizer
 
 Cut = Literal["punctuation", "spaces"]
-"""Where a word ends: also before and after a sign, or at a space only."""
+"""Where a word ends: at spaces and around punctuation, or at spaces only."""
 
 PATTERNS: dict[Cut, str] = {
-    "punctuation": r"[\p{Han}\p{Hiragana}\p{Katakana}]"  # written without spaces: each by itself
+    "punctuation": r"[\p{Han}\p{Hiragana}\p{Katakana}]"  # no spaces: a character a word
     r"|[\p{L}\p{N}_][\p{L}\p{M}\p{N}_\u200c\u200d]*['’]?"  # l' is a word, as in French
     r"|[^\p{L}\p{N}_\s]",
     "spaces": r"\S+",
@@ -27,9 +27,9 @@ SPLITTERS = {
 
 @final
 class AlignmentWords(Tokenizer):
-    """Words as they are counted, not as they are written: "The" is "the".
+    """Case-folded words without spaces: "The" is "the".
 
-    Put together again they are words with spaces between, which need not be the text.
+    Lossy: detokenizing gives words with spaces between, which need not be the text.
     """
 
     kind = "bare"
@@ -58,34 +58,34 @@ class AlignmentWords(Tokenizer):
         cut: Cut = "punctuation",
         lower: bool = True,
     ) -> "AlignmentWords":
-        """The most frequent words, so many that the vocabulary has at most `size` tokens."""
+        """A vocabulary of the most frequent words, of at most `size` tokens."""
         empty, counts = cls([], normal, cut=cut, lower=lower), Counter[str]()
         for line in lines:
             counts.update(empty.words(cls.prepare(line, normal))[0])
         return cls(most_frequent(counts, size), normal, cut=cut, lower=lower)
 
     @classmethod
-    def from_dict(cls, described: dict[str, Any]) -> "AlignmentWords":
-        """What `described` told."""
+    def from_dict(cls, fields: dict[str, Any]) -> "AlignmentWords":
+        """The inverse of `to_dict`."""
         return cls(
-            described["pieces"], described["normal"],
-            cut=described["cut"], lower=described["lower"],
+            fields["pieces"], fields["normal"],
+            cut=fields["cut"], lower=fields["lower"],
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
-        """All that it is, for JSON."""
+        """All fields, for JSON."""
         return {**super().to_dict(), "cut": self._cut, "lower": self._lower}
 
     def words(self, text: str) -> tuple[list[str], list[Span]]:
-        """Words with their places.
+        """Words with their spans.
 
         >>> AlignmentWords([]).words("C'est ça!")
         (["c'", 'est', 'ça', '!'], [(0, 2), (2, 5), (6, 8), (8, 9)])
         """
-        whole = text.encode("utf-8", "replace").decode()
+        encodable = text.encode("utf-8", "replace").decode()
         found = [
             (word, span)
-            for word, span in SPLITTERS[self._cut].pre_tokenize_str(whole)
+            for word, span in SPLITTERS[self._cut].pre_tokenize_str(encodable)
             if not word.isspace()
         ]
         words = [word.casefold() if self._lower else word for word, _ in found]

@@ -1,4 +1,4 @@
-"""Which items make which batch of an epoch: a pure function of seed, epoch and lengths."""
+"""Batches of an epoch, bucketed by length: a pure function of seed, epoch and lengths."""
 
 import hashlib
 from collections.abc import Sequence
@@ -17,20 +17,19 @@ def plan_batches(
     tokens: int | None = None,
     sentences: int | None = None,
 ) -> list[list[int]]:
-    """Batches of items of about the same length, in an order of their own for each epoch.
+    """Batches of items of similar length, shuffled anew each epoch.
 
-    A batch is full when its items times its longest, padding included, would be more than
-    `tokens`, or its items more than `sentences`. Every item is in one batch; one longer than
-    `tokens` has a batch to itself. Given two lengths for each item (source, target), the longer
-    counts, and among equals those go together whose other is about the same: less padding, and
-    less mixing.
+    A batch is full when items × longest item, padding included, would exceed `tokens`, or the
+    items exceed `sentences`. Every item is in one batch; one longer than `tokens` has a batch to
+    itself. Given two lengths for each item (source, target), items are sorted by the longer one
+    and then by the difference, so that both sides have little padding.
 
     >>> plan_batches([3, 1, 9, 1, 3], seed=1, epoch=0, tokens=6)
     [[1, 3], [2], [4, 0]]
     """
     if tokens is None and sentences is None:
-        raise OptionError("neither tokens nor sentences were given. Say how full a batch may be.")
-    most = check_int("tokens", tokens, 1) if tokens is not None else None
+        raise OptionError("neither tokens nor sentences were given. Give the size of a batch.")
+    max_tokens = check_int("tokens", tokens, 1) if tokens is not None else None
     rows = check_int("sentences", sentences, 1) if sentences is not None else len(lengths)
     if not len(lengths):
         return []
@@ -38,20 +37,20 @@ def plan_batches(
     sizes = np.maximum(sides.max(1), 1)
     ties = _hashes(len(sizes), seed, epoch, "items")
     order = np.lexsort((ties, sides[:, -1] - sides[:, 0], sizes))
-    ends = _ends(sizes[order], most, rows)
+    ends = _ends(sizes[order], max_tokens, rows)
     batches = [part.tolist() for part in np.split(order, ends[:-1])]
     shuffled = np.argsort(_hashes(len(batches), seed, epoch, "batches"), kind="stable")
     return [batches[number] for number in shuffled.tolist()]
 
 
 def _ends(sizes: np.ndarray, tokens: int | None, sentences: int) -> list[int]:
-    """Where each batch ends; sizes rise, so the last item of a batch is its longest."""
+    """The end of each batch; sizes are sorted, so the last item of a batch is its longest."""
     ends: list[int] = []
     start = 0
     while start < len(sizes):
         end = min(start + sentences, len(sizes))
         if tokens is not None:
-            # No more rows fit than with the shortest, and with them each is at most the last one.
+            # An upper bound first: as many rows as fit if all were as short as the first.
             end = min(end, start + max(1, tokens // int(sizes[start])))
             padded = sizes[start:end] * np.arange(1, end - start + 1)
             end = start + max(1, int(np.searchsorted(padded, tokens, side="right")))
@@ -61,7 +60,7 @@ def _ends(sizes: np.ndarray, tokens: int | None, sentences: int) -> list[int]:
 
 
 def _hashes(count: int, seed: int, epoch: int, purpose: str) -> np.ndarray:
-    """A number for each of 0 … count − 1, as good as random, the same on every machine."""
+    """A pseudo-random number for each of 0 … count − 1, the same on every machine."""
     key = hashlib.sha256(f"{seed} {epoch} {purpose}".encode()).digest()[:8]
     mixed = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     mixed += np.uint64(int.from_bytes(key, "big"))

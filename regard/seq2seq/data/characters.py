@@ -1,4 +1,4 @@
-"""Text as characters."""
+"""A character tokenizer."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -18,16 +18,16 @@ class Characters(Tokenizer):
     def build(
         cls, lines: Iterable[str], size: int | None = None, normal: Normal = None
     ) -> "Characters":
-        """The most frequent characters, so many that the vocabulary has at most `size` tokens."""
+        """A vocabulary of the most frequent characters, of at most `size` tokens."""
         counts: Counter[str] = Counter()
         for line in lines:
             counts.update(cls.prepare(line, normal))
         return cls(most_frequent(counts, size), normal)
 
     @classmethod
-    def from_dict(cls, described: dict[str, Any]) -> "Characters":
-        """What `described` told."""
-        return cls(described["pieces"], described["normal"])
+    def from_dict(cls, fields: dict[str, Any]) -> "Characters":
+        """The inverse of `to_dict`."""
+        return cls(fields["pieces"], fields["normal"])
 
     def tokenize(self, text: str) -> Encoding:
         ids = [self._numbers.get(character, UNK) for character in text]
@@ -38,6 +38,6 @@ class Characters(Tokenizer):
 
 
 def most_frequent(counts: Counter[str], size: int | None) -> list[str]:
-    """By falling frequency and then by code point, so that equal texts give equal vocabularies."""
+    """Sorted by falling frequency, then by code point: the result is deterministic."""
     ranked = sorted(counts, key=lambda piece: (-counts[piece], piece))
     return ranked if size is None else ranked[: max(0, size - len(SPECIAL))]

@@ -1,4 +1,4 @@
-"""Which items of a corpus can be used, and what to do about the others."""
+"""The valid items of a corpus; invalid ones are an error, or skipped and counted."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -14,22 +14,22 @@ OnBadInput = Literal["error", "skip"]
 
 @dataclass(frozen=True, slots=True)
 class Clean:
-    """What is left of a corpus."""
+    """The valid items of a corpus."""
 
     numbers: list[int]
-    """The items that can be used."""
+    """Numbers of the valid items."""
 
     skipped: Mapping[str, int]
-    """How many cannot, each counted once, by the kind of its first fault."""
+    """Counts of invalid items by the kind of their first fault."""
 
     warnings: Mapping[str, int]
-    """How often something was found that need not stop anybody."""
+    """Counts of faults that are only warnings, by kind."""
 
 
 def clean(corpus: Corpus[object], on_bad_input: OnBadInput = "error") -> Clean:
-    """The items that can be used; an item that cannot is an error, or is skipped and counted.
+    """The valid items; an invalid one is an error, or is skipped and counted.
 
-    What is wrong with a file as a whole is always an error: there is no line to skip.
+    A fault of a whole file is always an error: there is no line to skip.
     """
     skipped: dict[int, str] = {}
     warnings: Counter[str] = Counter()
@@ -37,20 +37,17 @@ def clean(corpus: Corpus[object], on_bad_input: OnBadInput = "error") -> Clean:
         if not fault.severe:
             warnings[fault.kind] += 1
         elif fault.line is None:
-            raise DataError(
-                f"{format_fault(fault)}. Mend the file; regard check shows all there is."
-            )
+            raise DataError(f"{format_fault(fault)}. Fix the file; regard check lists all faults.")
         elif on_bad_input == "error":
             raise DataError(
-                f"{format_fault(fault)}. See all with regard check; mend them, or leave "
-                "such lines out "
-                "with --on-bad-input skip."
+                f"{format_fault(fault)}. List all faults with regard check; fix them, or skip "
+                "such lines with --on-bad-input skip."
             )
         else:
             skipped.setdefault(fault.line - 1, fault.kind)
     numbers = [number for number in range(len(corpus)) if number not in skipped]
     if not numbers:
         raise DataError(
-            f"of {len(corpus)} items none can be used. See what is wrong with them: regard check."
+            f"none of the {len(corpus)} items is valid. See their faults with regard check."
         )
     return Clean(numbers, Counter(skipped.values()), warnings)

@@ -1,4 +1,4 @@
-"""Faults and texts in a few words, safe to print."""
+"""One-line messages for faults, and excerpts of texts, safe to print."""
 
 from regard.seq2seq.batch import Fault
 
@@ -6,7 +6,7 @@ WIDTH = 40
 
 
 def excerpt(text: str, around: int = 0) -> str:
-    r"""The text near a place, quoted, what cannot be seen escaped, what is left out as `…`.
+    r"""The text around a position, quoted and escaped, shortened with `…`.
 
     >>> print(excerpt("a\tb"))
     'a\tb'
@@ -20,7 +20,7 @@ def excerpt(text: str, around: int = 0) -> str:
 
 
 def format_fault(fault: Fault) -> str:
-    """A fault in one line, with its place.
+    """A fault as one line, with its file and line number.
 
     >>> format_fault(Fault("empty side", "the target is empty", "pairs.tsv", 7))
     'pairs.tsv, line 7: the target is empty'

@@ -1,4 +1,4 @@
-"""What each format of a file of pairs makes of a line."""
+"""File formats of pairs: TSV, parallel files, JSON lines, sources alone."""
 
 import json
 from abc import ABC, abstractmethod
@@ -14,7 +14,7 @@ from regard.seq2seq.data.misalignment import find_misaligned_line
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A source with its target, if that is known, and the line they come from."""
+    """A source with its target, if there is one, and their line number."""
 
     source: str
     target: str | None
@@ -25,13 +25,13 @@ class Pair:
         """The other direction."""
         return Pair(self.target or "", self.source, self.line)
 
-    def nothing(self) -> "Pair":
-        """Two empty sides in its place: for what is skipped, so that line n stays line n."""
+    def emptied(self) -> "Pair":
+        """The same line with two empty sides: a skipped pair, so that line n stays line n."""
         return Pair("", "", self.line)
 
 
 class Format(ABC):
-    """Pairs by number, one from each line (or from two lines of the same number)."""
+    """Pairs by number, one a line (or one from two lines of the same number)."""
 
     def __init__(self, *files: Lines) -> None:
         self.files = files
@@ -41,10 +41,10 @@ class Format(ABC):
 
     @abstractmethod
     def row(self, number: int) -> Pair | Fault:
-        """What the line gives."""
+        """The pair of a line, or its fault."""
 
     def faults(self) -> Iterator[Fault]:
-        """What is wrong with a file as a whole."""
+        """Faults of the files as a whole."""
         for lines in self.files:
             yield from lines.notes()
             if not len(lines):
@@ -52,8 +52,8 @@ class Format(ABC):
 
 
 @final
-class Columns(Format):
-    """One file; source and target in two columns with a tab between (TSV)."""
+class TabSeparated(Format):
+    """One file of two columns, source and target, separated by a tab (TSV)."""
 
     def row(self, number: int) -> Pair | Fault:
         (lines,) = self.files
@@ -67,7 +67,7 @@ class Columns(Format):
 
 
 @final
-class Parallel(Format):
+class ParallelFiles(Format):
     """Two files; line n of one belongs to line n of the other."""
 
     def row(self, number: int) -> Pair:
@@ -82,19 +82,19 @@ class Parallel(Format):
         place = find_misaligned_line(sources.sizes(), targets.sizes())
         counts = (
             f"{sources.path} has {len(sources)} lines and {targets.path} has {len(targets)}, "
-            "where both need as many"
+            "but both need the same number"
         )
         if place == len(self):
             longer = max(self.files, key=len)
             where = f"line {place + 1} of {longer.path}, {excerpt(longer[place])}, has no partner"
         else:
             ours, theirs = excerpt(sources[place]), excerpt(targets[place])
-            where = f"they seem to part at line {place + 1}: {ours} and {theirs}"
+            where = f"they seem to be misaligned from line {place + 1}: {ours} and {theirs}"
         yield Fault("mismatched counts", f"{counts}; {where}", sources.path)
 
 
 @final
-class Records(Format):
+class JsonRecords(Format):
     """One file; each line a JSON object with a field for the source and one for the target."""
 
     def __init__(self, lines: Lines, source: str, target: str | None) -> None:
@@ -111,9 +111,9 @@ class Records(Format):
         try:
             record = json.loads(text)
         except (ValueError, RecursionError) as error:
-            return fault("bad JSON", f"is no JSON ({error})")
+            return fault("bad JSON", f"is not JSON ({error})")
         if not isinstance(record, dict):
-            return fault("bad JSON", "is JSON, but no object")
+            return fault("bad JSON", "is JSON, but not an object")
         sides: list[str] = []
         for field in self.fields:
             if field not in record:
@@ -121,13 +121,13 @@ class Records(Format):
                 return fault("missing field", f"has no field {field!r} (it has {has})")
             side = record[field]
             if not isinstance(side, str):
-                return fault("missing field", f"field {field!r} is no text")
+                return fault("missing field", f"field {field!r} is not a string")
             sides.append(side)
         return Pair(sides[0], sides[1] if len(sides) == 2 else None, number + 1)
 
 
 @final
-class Sources(Format):
+class SourceLines(Format):
     """One file of sources alone: a line each, or the first column of each."""
 
     def __init__(self, lines: Lines, *, first_column: bool) -> None:

@@ -1,4 +1,4 @@
-"""A text file by lines: by number, without holding its text."""
+"""Random access to the lines of a text file, without holding its text in memory."""
 
 import gzip
 import hashlib
@@ -20,52 +20,52 @@ from regard.seq2seq.errors import DataError
 
 CHUNK = 1 << 20
 LINE = 1 << 20
-"""The most bytes of a line. No more of one is ever held."""
+"""Maximum bytes of a line; no more of one is ever read."""
 
 ENDLESS = 1 << 26
-"""So many bytes without an end are waited for, from a stream that may never have one."""
+"""Maximum bytes without a newline in a stream, which may be endless."""
 
 BOM = b"\xef\xbb\xbf"
-PACKED = b"\x1f\x8b"  # no UTF-8 text begins so
-WIDE = (b"\xff\xfe", b"\xfe\xff")  # how UTF-16 begins
+GZIP = b"\x1f\x8b"  # never the beginning of UTF-8 text
+UTF16 = (b"\xff\xfe", b"\xfe\xff")  # its byte order marks
 
 
 @runtime_checkable
 class ByteStream(Protocol):
-    """What can be read to its end."""
+    """A readable stream of bytes."""
 
     def read(self, size: int = -1, /) -> bytes: ...
 
 
 def read_lines(path: str) -> "Lines":
-    """The lines of a file, plain or gzip; `-` is the standard input.
+    """The lines of a file, plain or gzip; `-` is standard input.
 
-    What cannot be read twice (gzip, pipes) is spooled to a temporary file, once.
+    Streams that cannot be read twice (gzip, pipes) are spooled to a temporary file.
     """
     if path == "-":
         with _spooled(sys.stdin.buffer, "standard input") as spool:
-            return _unpacked(spool, "standard input")
+            return _gunzip(spool, "standard input")
     try:
         with open(require_file(path), "rb") as file:
             if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return _unpacked(file, path)
+                return _gunzip(file, path)
             with _spooled(file, path) as spool:
-                return _unpacked(spool, path)
+                return _gunzip(spool, path)
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
-def _unpacked(file: IO[bytes], name: str) -> "Lines":
+def _gunzip(file: IO[bytes], name: str) -> "Lines":
     head = file.read(2)
     file.seek(0)
-    if head != PACKED:
+    if head != GZIP:
         return Lines(os.dup(file.fileno()), name)
     with gzip.GzipFile(fileobj=file) as inner, _spooled(inner, name) as spool:
         return Lines(os.dup(spool.fileno()), name)
 
 
 def _spooled(stream: ByteStream, name: str) -> IO[bytes]:
-    """A copy in a temporary file without a name, gone when it is closed."""
+    """A copy in an anonymous temporary file, deleted when it is closed."""
     spool = tempfile.TemporaryFile()  # noqa: SIM115  # the caller closes it
     try:
         _copy(stream, spool, name)
@@ -77,14 +77,14 @@ def _spooled(stream: ByteStream, name: str) -> IO[bytes]:
     except (OSError, EOFError, zlib.error) as error:
         spool.close()
         raise DataError(
-            f"{name} cannot be unpacked or spooled: {error}. "
-            "Is it whole, and is there room for temporary files?"
+            f"{name} cannot be decompressed or spooled: {error}. "
+            "Is it complete, and is there room for temporary files?"
         ) from error
     return spool
 
 
 def _copy(stream: ByteStream, spool: IO[bytes], name: str) -> None:
-    """All of it; raise if a line does not end, which would fill the disk."""
+    """Copy all; raise if a line does not end, which would fill the disk."""
     lines = waiting = 0
     while chunk := stream.read(CHUNK):
         spool.write(chunk)
@@ -93,21 +93,21 @@ def _copy(stream: ByteStream, spool: IO[bytes], name: str) -> None:
         waiting = waiting + len(chunk) if end < 0 else len(chunk) - end - 1
         if waiting > ENDLESS:
             raise DataError(
-                f"{name}, line {lines + 1}: there are more than {ENDLESS} bytes and no newline. "
-                "Give text, a line for each."
+                f"{name}, line {lines + 1}: more than {ENDLESS} bytes without a newline. "
+                "Give text, one example a line."
             )
 
 
 class Lines(Sequence[str]):
     r"""The lines of an open file; they end at `\n` and nowhere else.
 
-    A byte order mark, and a CR before the `\n`, are taken off. Held are the offsets of the lines,
-    never their text. Bytes that are no UTF-8 are read as `U+FFFD`, and `fault` tells of them. Of a
-    line that is longer than `LINE` only the beginning is ever read.
+    A byte order mark, and a CR before the `\n`, are removed. Only line offsets are held in memory,
+    never text. Invalid UTF-8 is read as `U+FFFD` and reported by `fault`. Of a line longer than
+    `LINE` only the beginning is ever read.
     """
 
     def __init__(self, descriptor: int, path: str) -> None:
-        """Take the file over, and scan it once."""
+        """Own the descriptor, and scan the file once."""
         weakref.finalize(self, os.close, descriptor)
         self.path = path
         self._descriptor = descriptor
@@ -116,7 +116,7 @@ class Lines(Sequence[str]):
         self._bad = frozenset(scan.bad)
         self._mark, self._returns = scan.mark, scan.returns
         self.digest = scan.digest.hexdigest()
-        """SHA-256 of all bytes, unpacked."""
+        """SHA-256 of all bytes, decompressed."""
 
     def __len__(self) -> int:
         return len(self._starts) - 1
@@ -130,62 +130,62 @@ class Lines(Sequence[str]):
             return [self[each] for each in range(*number.indices(len(self)))]
         if not -len(self) <= number < len(self):
             raise IndexError(f"{self.path} has {len(self)} lines, counted from 0; not {number}")
-        return self._raw(number % len(self)).decode("utf-8", "replace")
+        return self._line_bytes(number % len(self)).decode("utf-8", "replace")
 
     def __iter__(self) -> Iterator[str]:
         return (self[number] for number in range(len(self)))
 
     def sizes(self) -> np.ndarray:
-        """How many bytes each line has, its end included."""
+        """Bytes of each line, newline included."""
         return np.diff(self._starts)
 
     def notes(self) -> Iterator[Fault]:
-        """What was taken off, once for the file."""
+        """Warnings about the file as a whole: a byte order mark, CR LF."""
         if self._mark:
             yield Fault(
-                "byte order mark", "begins with a byte order mark; it is taken off",
+                "byte order mark", "begins with a byte order mark; it is removed",
                 self.path, severe=False,
             )  # fmt: skip
         if self._returns:
             yield Fault(
                 "carriage return",
-                f"{self._returns} of {len(self)} lines end in CR LF; the CR is taken off",
+                f"{self._returns} of {len(self)} lines end in CR LF; the CR is removed",
                 self.path, severe=False,
             )  # fmt: skip
 
     def fault(self, number: int) -> Fault | None:
-        """What is wrong with the bytes of a line."""
+        """Invalid bytes of a line, or its over-length."""
         if number not in self._bad:
             return None
         size = int(self._starts[number + 1] - self._starts[number]) - 1
         if size > LINE:
             what = f"has {size} bytes, more than {LINE}: a newline may be missing"
             return Fault("over-long", what, self.path, number + 1)
-        raw = self._raw(number)
+        raw = self._line_bytes(number)
         try:
             text = raw.decode()
         except UnicodeDecodeError as error:
-            if number == 0 and raw.startswith(WIDE):
+            if number == 0 and raw.startswith(UTF16):
                 what = "looks like UTF-16; convert it: iconv -f UTF-16 -t UTF-8"
             else:
                 near = len(raw[: error.start].decode("utf-8", "backslashreplace"))
                 shown = excerpt(raw.decode("utf-8", "backslashreplace"), near)
-                what = f"byte {error.start + 1} is no UTF-8, in {shown}"
+                what = f"byte {error.start + 1} is not UTF-8, in {shown}"
             return Fault("invalid UTF-8", what, self.path, number + 1)
         place = text.index("\0")
         what = f"character {place + 1} is NUL, in {excerpt(text, place)}"
         return Fault("NUL", what, self.path, number + 1)
 
-    def _raw(self, number: int) -> bytes:
+    def _line_bytes(self, number: int) -> bytes:
         start = int(self._starts[number])
-        # Never past what was scanned: somebody may be adding to the file.
+        # Never past what was scanned: another process may be appending to the file.
         end = min(int(self._starts[number + 1]), self._size)
         raw = os.pread(self._descriptor, min(end - start, LINE), start)
         return raw.removesuffix(b"\n").removesuffix(b"\r") if raw.endswith(b"\n") else raw
 
 
 class _Scan:
-    """One pass over a file: where its lines begin, and which have bytes that are wrong."""
+    """One pass over a file: line offsets, invalid lines, digest."""
 
     def __init__(self, descriptor: int) -> None:
         self.digest = hashlib.sha256()
@@ -193,7 +193,7 @@ class _Scan:
         self.returns = 0
         self._begins = [np.zeros(1, np.int64)]
         self.size = self._lines = 0
-        waiting: list[bytes] = []  # a line's beginning; its end comes in a later chunk
+        waiting: list[bytes] = []  # the beginning of a line that ends in a later chunk
         place = self._dropped = 0
         while chunk := os.pread(descriptor, CHUNK, place):
             place += len(chunk)
@@ -210,9 +210,9 @@ class _Scan:
         self.mark = os.pread(descriptor, len(BOM), 0) == BOM
 
     def _take(self, block: bytes, end: bytes = b"") -> None:
-        """Whole lines; of the last one of a file the end may be missing.
+        """Complete lines; the last one of a file may lack its newline.
 
-        Of the first the beginning may have been dropped: it is too long to be held.
+        The beginning of the first may have been dropped: it is too long to be held.
         """
         ends = np.flatnonzero(np.frombuffer(block + end, np.uint8) == ord("\n")) + self._dropped
         self._begins.append(ends + (self.size + 1))
@@ -227,11 +227,11 @@ class _Scan:
         self._lines += len(ends)
 
     def starts(self) -> np.ndarray:
-        """Where each line begins, and one more past the end."""
+        """The offset of each line, and one past the end."""
         starts = np.concatenate(self._begins)
         if self.mark:
             starts[0] = len(BOM)
-            if self.size == len(BOM):  # nothing but the mark
+            if self.size == len(BOM):  # only the mark
                 starts = starts[:1]
         return starts
 

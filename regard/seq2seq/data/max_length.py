@@ -1,7 +1,7 @@
-"""Texts no longer than a model is asked about: measured in tokens, truncated at a token's end.
+"""Maximum lengths in tokens: longer texts are truncated, skipped or refused.
 
-A search makes about as many steps as a source has tokens, and each step reads all of them: the time
-grows with the square of the length, and so does the memory that the weights take.
+A search makes about as many steps as a source has tokens, and each step attends to all of them:
+time and the memory of the weights grow with the square of the length.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,12 +15,12 @@ from regard.seq2seq.data.tokenizer import Tokenizer
 from regard.seq2seq.errors import ConfigError, DataError
 
 TOO_LONG = ("truncate", "skip", "error")
-"""What may become of a text that is too long."""
+"""What to do with a text that is too long."""
 
 Note = Callable[[str], None]
 
 MOST_PER_CHARACTER = 4
-"""No tokenizer makes more tokens of a character."""
+"""No tokenizer makes more tokens of one character."""
 
 
 class LengthWarning(UserWarning):
@@ -29,10 +29,10 @@ class LengthWarning(UserWarning):
 
 @dataclass(frozen=True)
 class MaxLength:
-    """How many tokens a source and a target may have, and what becomes of those with more.
+    """Maximum tokens of a source and a target, and what to do with longer ones.
 
     Args:
-        source: The most tokens of a source, its end not counted.
+        source: Maximum tokens of a source, EOS not counted.
         target: The same of a target, given or decoded.
         too_long: "truncate" keeps the first tokens, "skip" gives no pair, "error" raises.
     """
@@ -48,33 +48,33 @@ class MaxLength:
             raise ConfigError(f"too_long is {self.too_long!r}. Choose {', '.join(TOO_LONG)}.")
 
     def __call__(self, codec: PairCodec, pair: Pair, note: Note) -> Pair | None:
-        """The pair itself, what is kept of it, or None; `note` hears what was left out."""
+        """The pair, the truncated pair, or None; `note` gets a message for each change."""
         for side, spans, most in self._over(codec, pair):
-            told = f"line {pair.line}: the {side} has {len(spans)} tokens"
+            message = f"line {pair.line}: the {side} has {len(spans)} tokens"
             if self.too_long == "error":
                 option = "max_source_length" if side == "source" else "max_length"
                 raise DataError(
-                    f"{told}, but {option} is {most}. Raise it, or choose what becomes of such "
-                    "lines: too_long = truncate or skip."
+                    f"{message}, but {option} is {most}. Raise it, or set too_long = "
+                    "truncate or skip."
                 )
             if self.too_long == "skip":
-                note(f"{told}, more than {most}: the line is skipped.")
+                note(f"{message}, more than {most}: the line is skipped.")
                 return None
-            note(f"{told}, more than {most}: only its first {most} are read.")
+            note(f"{message}, more than {most}: only the first {most} are used.")
             pair = _truncated(pair, side, spans[most - 1][1])
         return pair
 
     def _over(
         self, codec: PairCodec, pair: Pair
     ) -> Iterator[tuple[str, list[tuple[int, int]], int]]:
-        """Each side with too many tokens: where they lie, and how many there may be."""
+        """Each side with too many tokens: its name, token spans and maximum."""
         sides: list[tuple[str, Tokenizer, str | None, int]] = [
-            ("source", codec.source_text, pair.source, self.source),
-            ("target", codec.target_text, pair.target, self.target),
+            ("source", codec.source_tokenizer, pair.source, self.source),
+            ("target", codec.target_tokenizer, pair.target, self.target),
         ]
         for side, tokenizer, text, most in sides:
             if text is None or MOST_PER_CHARACTER * len(text) <= most:
-                continue  # surely short enough: most lines need not be tokenized twice
+                continue  # short enough: most lines need not be tokenized twice
             spans = tokenizer.encode(text).spans
             if len(spans) > most:
                 yield side, spans, most
@@ -82,7 +82,7 @@ class MaxLength:
 
 @final
 class BoundedPairs(Sequence[Pair]):
-    """Pairs as far as they may be read; each is bounded when it is asked for."""
+    """Pairs, each bounded when it is read."""
 
     def __init__(self, pairs: Sequence[Pair], bounded: Callable[[Pair], Pair]) -> None:
         self._pairs, self._bounded = pairs, bounded
@@ -91,7 +91,7 @@ class BoundedPairs(Sequence[Pair]):
         return len(self._pairs)
 
     def check(self) -> None:
-        """Look at each once: raise for what may not be read before anything is computed."""
+        """Bound each once, so that an error comes before anything is computed."""
         for pair in self._pairs:
             self._bounded(pair)
 

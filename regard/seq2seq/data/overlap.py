@@ -1,4 +1,4 @@
-"""What is wrong between corpora: validation seen in training, characters without a token."""
+"""Train/validation overlap and unknown characters."""
 
 import hashlib
 import unicodedata
@@ -12,30 +12,30 @@ from regard.seq2seq.data.tokenizer import Tokenizer
 
 
 def overlap(train: Iterable[Pair], valid: Iterable[Pair], path: str) -> Iterator[Fault]:
-    """Sources of the validation set, which comes from `path`, that are trained on too."""
+    """Sources of the validation set, read from `path`, that are in the training set, too."""
     seen: dict[bytes, int] = {}
     for pair in train:
         seen.setdefault(_key(pair.source), pair.line)
     for pair in valid:
         if same := seen.get(_key(pair.source)):
-            what = f"is trained on too, in line {same} there: {excerpt(pair.source)}"
+            what = f"is in the training set, too, at line {same}: {excerpt(pair.source)}"
             yield Fault("overlap", what, path, pair.line, severe=False)
 
 
 def unknown_characters(
-    text: Tokenizer, lines: Iterable[tuple[int, str]], path: str
+    tokenizer: Tokenizer, lines: Iterable[tuple[int, str]], path: str
 ) -> Iterator[Fault]:
-    """Characters that a vocabulary lacks: each once, with its first line and how often it is.
+    """Characters that a vocabulary lacks: each once, with its first line and its count.
 
     Args:
-        text: has the vocabulary.
+        tokenizer: has the vocabulary.
         lines: texts with their line numbers.
-        path: where they come from.
+        path: the file they come from.
     """
     first: dict[str, int] = {}
     times: Counter[str] = Counter()
-    for line, given in lines:
-        for character in text.unknown_characters(given):
+    for line, text in lines:
+        for character in tokenizer.unknown_characters(text):
             first.setdefault(character, line)
             times[character] += 1
     for character, line in first.items():

@@ -1,4 +1,4 @@
-"""Pairs of text from files, and what is wrong with them."""
+"""A corpus of text pairs in files, with its faults."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -6,12 +6,19 @@ from typing import final, overload
 
 from regard.seq2seq.batch import Fault
 from regard.seq2seq.data.fault_text import excerpt, format_fault
-from regard.seq2seq.data.formats import Columns, Format, Pair, Parallel, Records, Sources
+from regard.seq2seq.data.formats import (
+    Format,
+    JsonRecords,
+    Pair,
+    ParallelFiles,
+    SourceLines,
+    TabSeparated,
+)
 from regard.seq2seq.data.lines import read_lines
 from regard.seq2seq.errors import DataError
 
 LONGEST = 2000
-"""Characters a side may have, unless told otherwise."""
+"""Default maximum of characters a side."""
 
 RECORDS = (".jsonl", ".ndjson", ".json")
 
@@ -24,8 +31,8 @@ def open_pairs(
 ) -> "PairCorpus":
     """Pairs from two parallel files, or from one of JSON records or of two columns.
 
-    Each may be gzip; `-` is the standard input. One file is JSON records if its name ends in
-    `.jsonl`, and has two columns with a tab between otherwise.
+    Each may be gzip; `-` is standard input. One file is JSON lines if its name ends in `.jsonl`,
+    else TSV of two columns.
     """
     if len(paths) not in (1, 2):
         raise DataError(
@@ -33,25 +40,24 @@ def open_pairs(
             "or two: sources and targets."
         )
     if len(paths) == 2 and paths[0] == paths[1] == "-":
-        raise DataError("the standard input cannot be both files. Give one of them a name.")
+        raise DataError("standard input cannot be both files. Give one of them a name.")
     files = [read_lines(path) for path in paths]
     if len(files) == 2:
-        return PairCorpus(Parallel(*files), longest)
+        return PairCorpus(ParallelFiles(*files), longest)
     if _suffix(paths[0], RECORDS):
-        return PairCorpus(Records(files[0], *fields), longest)
-    return PairCorpus(Columns(files[0]), longest)
+        return PairCorpus(JsonRecords(files[0], *fields), longest)
+    return PairCorpus(TabSeparated(files[0]), longest)
 
 
 def open_sources(path: str, *, field: str = "source", longest: int = LONGEST) -> "PairCorpus":
-    """Sources alone, one from every line: a text's lines, a TSV's first column, a JSONL's field.
+    """Sources alone, one a line: a text's lines, a TSV's first column, a JSONL's field.
 
-    An empty or an over-long line is a warning here: there is nothing to learn from it, and
-    whoever asks for line n gets line n.
+    An empty or an over-long line is only a warning here, so that output line n answers line n.
     """
     lines = read_lines(path)
     if _suffix(path, RECORDS):
-        return PairCorpus(Records(lines, field, None), longest)
-    return PairCorpus(Sources(lines, first_column=_suffix(path, (".tsv",))), longest)
+        return PairCorpus(JsonRecords(lines, field, None), longest)
+    return PairCorpus(SourceLines(lines, first_column=_suffix(path, (".tsv",))), longest)
 
 
 def _suffix(path: str, suffixes: tuple[str, ...]) -> bool:
@@ -60,7 +66,7 @@ def _suffix(path: str, suffixes: tuple[str, ...]) -> bool:
 
 @final
 class PairCorpus:
-    """A `Corpus` of pairs, read when they are asked for. Item n is line n + 1 of its files."""
+    """A `Corpus` of pairs, read lazily. Item n is line n + 1 of its files."""
 
     def __init__(self, rows: Format, longest: int = LONGEST) -> None:
         self._rows = rows
@@ -68,7 +74,7 @@ class PairCorpus:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Where the pairs come from."""
+        """The files."""
         return tuple(lines.path for lines in self._rows.files)
 
     def __len__(self) -> int:
@@ -85,15 +91,14 @@ class PairCorpus:
         return pair
 
     def fingerprint(self) -> str:
-        """SHA-256 of the files' bytes, unpacked; their names do not matter."""
+        """SHA-256 of the files' bytes, decompressed; their names do not matter."""
         digests = "\n".join(lines.digest for lines in self._rows.files)
         return hashlib.sha256(digests.encode()).hexdigest()
 
     def faults(self, *, duplicates: bool = True) -> Iterator[Fault]:
-        """What is wrong: with the files as a whole, then line by line.
+        """Faults of the files as a whole, then line by line.
 
-        To find the same pair twice, something of each must be kept; whoever does not ask for
-        `duplicates` needs no memory.
+        Finding duplicates takes memory: a hash of each pair is held.
         """
         yield from self._rows.faults()
         first: dict[bytes, int] = {}
@@ -108,7 +113,7 @@ class PairCorpus:
                 yield Fault("duplicate", what, self.paths[0], pair.line, severe=False)
 
     def _inspect(self, number: int) -> tuple[Pair | None, list[Fault]]:
-        """A pair if there is one, and all that is wrong with it."""
+        """A pair, if the line gives one, and its faults."""
         faults = [fault for lines in self._rows.files if (fault := lines.fault(number))]
         if faults:
             return None, faults
@@ -123,19 +128,17 @@ class PairCorpus:
 
 @final
 class ValidatedPairs(Sequence[Pair]):
-    """All pairs of a corpus, if each can be used; they are read when they are asked for."""
+    """All pairs of a corpus without severe faults, read lazily."""
 
     def __init__(self, corpus: PairCorpus) -> None:
         for fault in corpus.faults(duplicates=False):
             if fault.severe:
-                raise DataError(
-                    f"{format_fault(fault)}. Mend it; regard check shows all that is wrong."
-                )
+                raise DataError(f"{format_fault(fault)}. Fix it; regard check lists all faults.")
         self._corpus = corpus
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Where the pairs come from."""
+        """The files."""
         return self._corpus.paths
 
     def __len__(self) -> int:
@@ -158,16 +161,16 @@ def _side_faults(side: str, text: str, pair: Pair, path: str, longest: int) -> l
     if len(text) > longest:
         what = f"the {side} has {len(text)} characters, more than {longest}: {excerpt(text)}"
         found.append(("over-long", what))
-    # JSON can write both with a backslash, in a file whose bytes are right.
+    # JSON can escape both, in a file of valid bytes.
     if "\0" in text:
         found.append(("NUL", f"the {side} holds NUL: {excerpt(text, text.index(chr(0)))}"))
-    if not _is_whole(text):
-        found.append(("invalid UTF-8", f"the {side} holds half a character: {excerpt(text)}"))
+    if not _is_encodable(text):
+        found.append(("invalid UTF-8", f"the {side} holds a lone surrogate: {excerpt(text)}"))
     harmless = ("empty side", "over-long") if pair.target is None else ()
     return [Fault(kind, what, path, pair.line, kind not in harmless) for kind, what in found]
 
 
-def _is_whole(text: str) -> bool:
+def _is_encodable(text: str) -> bool:
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -176,5 +179,5 @@ def _is_whole(text: str) -> bool:
 
 
 def _key(pair: Pair) -> bytes:
-    whole = f"{pair.source}\0{pair.target}".encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(whole, digest_size=12).digest()
+    text = f"{pair.source}\0{pair.target}".encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(text, digest_size=12).digest()

@@ -1,4 +1,4 @@
-"""Files that must be there, and what is told to whoever misspelt one."""
+"""Files that must exist; an error names the nearest name that does."""
 
 import difflib
 import os
@@ -23,7 +23,7 @@ def require_file(path: str) -> str:
 
 
 def _hint(path: Path) -> str:
-    """The nearest name in the folder where this one was looked for."""
+    """The nearest name in the same folder."""
     try:
         names = os.listdir(path.parent)
     except OSError:

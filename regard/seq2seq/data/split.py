@@ -1,4 +1,4 @@
-"""Validation split off by a hash of the source, so that duplicates never cross."""
+"""Train/validation split by a hash of the source, so that duplicates stay on one side."""
 
 import hashlib
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from regard.seq2seq.errors import DataError
 
 
 class Split(NamedTuple):
-    """Numbers of the items on either side, rising."""
+    """Sorted numbers of the items of each side."""
 
     train: list[int]
     valid: list[int]
@@ -21,11 +21,11 @@ class Split(NamedTuple):
 def split(
     sources: Iterable[str], *, share: float | None = None, count: int | None = None, seed: int = 0
 ) -> Split:
-    """Part items by their sources: `share` of them to validation, or about `count`.
+    """Split items by their sources: `share` of them to validation, or at most `count`.
 
-    By share, where an item goes depends on its source and the seed alone: it stays there when the
-    file grows. By count, as many are taken as whole groups of equal sources allow; never more,
-    unless the smallest hash alone has more. Neither side is left empty.
+    By share, the side of an item depends on its source and the seed alone: it stays when the file
+    grows. By count, groups of equal sources are not split; more than `count` are taken only if
+    the first group alone has more. Neither side is empty.
     """
     if (share is None) == (count is None):
         raise OptionError(f"share is {share} and count is {count}. Give one of the two.")
@@ -33,12 +33,12 @@ def split(
     groups, sizes = np.unique(hashes, return_counts=True)
     if len(groups) < 2:
         raise DataError(
-            f"{len(hashes)} items with {len(groups)} different sources cannot be parted into "
+            f"{len(hashes)} items with {len(groups)} different sources cannot be split into "
             "training and validation. Give a validation file: --valid."
         )
     if share is not None:
         check_number("share", share, "a share between 0 and 1", lambda given: 0 < given < 1)
-        # In integers: 2⁶⁴ · share need not be a float's to say.
+        # In integers: 2⁶⁴ · share may not be exact as a float.
         taken = int(np.searchsorted(groups, np.uint64(int(share * 2**32) << 32)))
     elif count is not None:
         taken = int(np.searchsorted(np.cumsum(sizes), check_int("count", count, 1), side="right"))
@@ -48,5 +48,5 @@ def split(
 
 
 def _hash(source: str, seed: int) -> int:
-    whole_text = f"{seed}\0{source}".encode("utf-8", "surrogatepass")
-    return int.from_bytes(hashlib.blake2b(whole_text, digest_size=8).digest(), "big")
+    text = f"{seed}\0{source}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big")

@@ -1,4 +1,4 @@
-"""Text as subwords: byte-pair encoding over characters (Sennrich et al. 2016)."""
+"""A subword tokenizer: byte-pair encoding over characters (Sennrich et al. 2016)."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -16,9 +16,9 @@ from regard.seq2seq.errors import DataError
 
 @final
 class Subwords(Tokenizer):
-    """Frequent words are tokens, rare ones are made of several; merges never cross words.
+    """Byte-pair encoding (BPE); merges never cross words.
 
-    Characters not seen in building are `UNKNOWN`, a run of them in a word one token.
+    Characters not seen in training are UNK, a run of them in a word one token.
     """
 
     kind = "subwords"
@@ -35,11 +35,11 @@ class Subwords(Tokenizer):
 
     @classmethod
     def build(cls, lines: Iterable[str], size: int = 8000, normal: Normal = None) -> "Subwords":
-        """Learn merges of what is seen twice, up to `size` tokens; every character is one."""
+        """Learn merges of pairs seen twice or more, up to `size` tokens."""
         check_int("size", size, len(SPECIAL) + 1)
         tokenizer = tokenizers.Tokenizer(models.BPE())
         tokenizer.pre_tokenizer = splitter
-        # The names are only reserved here: the model that cuts texts does not look for them.
+        # The names are only reserved: the model does not search texts for them.
         trainer = trainers.BpeTrainer(
             vocab_size=size, special_tokens=list(SPECIAL), show_progress=False, min_frequency=2
         )
@@ -49,16 +49,16 @@ class Subwords(Tokenizer):
         ranked = sorted(model["vocab"], key=model["vocab"].__getitem__)
         if len(ranked) > size:
             raise DataError(
-                f"a vocabulary of {size} subwords has no room for the {len(ranked)} characters of "
-                f"this text, special tokens included. Ask for {len(ranked)} or more."
+                f"a vocabulary of {size} subwords is smaller than the {len(ranked)} characters of "
+                f"this text, special tokens included. Give {len(ranked)} or more."
             )
         return cls(ranked[len(SPECIAL) :], [(a, b) for a, b in model["merges"]], normal)
 
     @classmethod
-    def from_dict(cls, described: dict[str, Any]) -> "Subwords":
-        """What `described` told."""
-        merges = [(first, second) for first, second in described["merges"]]
-        return cls(described["pieces"], merges, described["normal"])
+    def from_dict(cls, fields: dict[str, Any]) -> "Subwords":
+        """The inverse of `to_dict`."""
+        merges = [(first, second) for first, second in fields["merges"]]
+        return cls(fields["pieces"], merges, fields["normal"])
 
     def to_dict(self) -> dict[str, Any]:
         return super().to_dict() | {"merges": [list(pair) for pair in self._merges]}

@@ -1,4 +1,4 @@
-"""How text becomes tokens and tokens become text: what every way of doing it has."""
+"""The base of all tokenizers: a vocabulary, encoding with spans, decoding, JSON."""
 
 import hashlib
 import json
@@ -14,18 +14,18 @@ from regard.attention.core.errors import OptionError, shown
 from regard.seq2seq.batch import BOS, EOS, PAD, UNK, Span
 from regard.seq2seq.data.unicode import CONTROL, nfc_with_offsets, spaced
 from regard.seq2seq.errors import DataError
-from regard.seq2seq.system.files import write_whole
+from regard.seq2seq.system.files import write_atomic
 
 FORMAT = "regard text 1"
 SPECIAL = ("<no token>", "<the beginning>", "<the end>", "<not known>")
-"""Names of `PAD`, `BEGIN`, `END` and `UNKNOWN`. No text gives a token with a space inside, so
-nothing that a user writes can be taken for one of them."""
+"""Names of PAD, BOS, EOS and UNK. No tokenizer makes a token with a space inside, so no user's text
+can be taken for one of them."""
 
-HALF = re.compile("[\ud800-\udfff]")
-"""Half a character, which no file of UTF-8 can hold."""
+SURROGATE = re.compile("[\ud800-\udfff]")
+"""A lone surrogate, which UTF-8 cannot encode."""
 
 Normal = Literal["NFC"] | None
-"""What is done to Unicode beforehand: nothing unless asked."""
+"""Unicode normalisation before tokenizing; None for none."""
 
 
 @dataclass(slots=True)
@@ -34,40 +34,46 @@ class Encoding:
 
     ids: list[int]
     spans: list[Span]
-    """Where each lies in the text as it was given."""
+    """In the original text."""
 
     pieces: list[str]
-    """What each says, also where its id is `UNKNOWN`."""
+    """The text of each token, also where its id is UNK."""
 
 
 class Tokenizer(ABC):
-    """A vocabulary, with how a text is cut into its tokens and put together again.
+    """A vocabulary, with tokenizing and detokenizing.
 
-    Without normalisation the spans of a text's tokens tile it, from its first character to its
-    last. With it, tokens made from the same characters share their place. A control character, a
-    line break for one, is read as a space, so that no token holds any.
+    Without normalisation the spans of a text's tokens tile the text. With it, tokens made from the
+    same characters share a span. A control character, such as a line break, is read as a space, so
+    that no token holds one.
     """
 
     kind: ClassVar[str]
     unknown: ClassVar[str] = "⁇"
-    """How `UNKNOWN` is written."""
+    """The text of UNK."""
 
     def __init__(self, pieces: Sequence[str], normal: Normal = None) -> None:
         if normal not in ("NFC", None):
-            raise OptionError(f"normal is {shown(normal)}. Give 'NFC', or None for text as it is.")
+            raise OptionError(
+                f"normal is {shown(normal)}. Give 'NFC', or None for no normalisation."
+            )
         if len(set(pieces)) != len(pieces):
-            raise DataError("a vocabulary has the same token twice. Build it again.")
-        whole = "".join(pieces)
-        if CONTROL.search(whole) or HALF.search(whole) or not set(pieces).isdisjoint(SPECIAL):
+            raise DataError("a vocabulary has the same token twice. Build a new one.")
+        joined = "".join(pieces)
+        if (
+            CONTROL.search(joined)
+            or SURROGATE.search(joined)
+            or not set(pieces).isdisjoint(SPECIAL)
+        ):
             raise DataError(
-                "a vocabulary has a token with a control character, such as a line break, or half "
-                "a character, or the name of a special token. Build it again."
+                "a vocabulary has a token with a control character, such as a line break, or a "
+                "lone surrogate, or the name of a special token. Build a new one."
             )
         self.pieces = (*SPECIAL, *pieces)
-        """By id, what each token says."""
+        """The text of each token, by id."""
         self.normal: Normal = normal
         self._numbers = {piece: number for number, piece in enumerate(pieces, len(SPECIAL))}
-        self._characters = frozenset(whole)
+        self._characters = frozenset(joined)
 
     def __len__(self) -> int:
         return len(self.pieces)
@@ -77,31 +83,31 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def tokenize(self, text: str) -> Encoding:
-        """Tokens of a text that is already normal and has no control characters."""
+        """Tokens of a normalised text without control characters."""
 
     @abstractmethod
     def detokenize(self, pieces: Iterable[str]) -> str:
-        """A text again."""
+        """The text of these pieces."""
 
     def encode(self, text: str) -> Encoding:
-        """Tokens without `BEGIN` and `END`, with their places in the text as it is given."""
-        places = None
-        text = spaced(text)  # a space each, so that places stay
+        """Tokens without BOS and EOS, with their spans in the original text."""
+        offsets = None
+        text = spaced(text)  # one for one, so that offsets stay
         if self.normal == "NFC":
-            text, places = nfc_with_offsets(text)
+            text, offsets = nfc_with_offsets(text)
         found = self.tokenize(text)
-        if places is not None:
-            found.spans = [_original(span, places) for span in found.spans]
+        if offsets is not None:
+            found.spans = [_original(span, offsets) for span in found.spans]
         return found
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text up to the first `END`."""
+        """The text up to the first EOS."""
         return self.detokenize(self.to_pieces(ids))
 
     def to_pieces(self, ids: Iterable[int], own: Sequence[str] = ()) -> list[str]:
-        """What each token up to `END` says; ids past the vocabulary are taken from `own`.
+        """The text of each token up to EOS; ids past the vocabulary index `own`.
 
-        A model that has learned little may say `PAD` or `BEGIN`, which are nothing.
+        An untrained model may give PAD or BOS, which are empty.
         """
         pieces: list[str] = []
         for number in ids:
@@ -118,7 +124,7 @@ class Tokenizer(ABC):
 
     @staticmethod
     def prepare(line: str, normal: Normal) -> str:
-        """A line as it is cut: control characters as spaces, and composed if asked."""
+        """A line before tokenizing: control characters as spaces, and NFC if asked."""
         return nfc_with_offsets(spaced(line))[0] if normal else spaced(line)
 
     def number(self, piece: str) -> int | None:
@@ -126,38 +132,38 @@ class Tokenizer(ABC):
         return self._numbers.get(piece)
 
     def unknown_characters(self, text: str) -> list[str]:
-        """Those that no token of the vocabulary has, each once, in their order."""
+        """Characters that no token of the vocabulary has, each once, in order."""
         text = self.prepare(text, self.normal)
         return [each for each in dict.fromkeys(text) if each not in self._characters]
 
     def to_dict(self) -> dict[str, Any]:
-        """All that it is, for JSON."""
+        """All fields, for JSON."""
         return {
             "format": FORMAT, "kind": self.kind, "normal": self.normal,
             "pieces": list(self.pieces[len(SPECIAL) :]),
         }  # fmt: skip
 
     def fingerprint(self) -> str:
-        """SHA-256 of all that it is."""
-        whole = json.dumps(self.to_dict(), ensure_ascii=True, sort_keys=True)
-        return hashlib.sha256(whole.encode()).hexdigest()
+        """SHA-256 of all fields."""
+        text = json.dumps(self.to_dict(), ensure_ascii=True, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
 
     def to_json(self) -> bytes:
-        """All that it is, as the content of a file."""
+        """The content of its file."""
         return (json.dumps(self.to_dict(), ensure_ascii=False, indent=0) + "\n").encode()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it as JSON: a file is whole or not there."""
+        """Write it as JSON, atomically."""
         path = Path(path)
         try:
-            write_whole(path.parent, path.name, self.to_json())
+            write_atomic(path.parent, path.name, self.to_json())
         except OSError as error:
             raise DataError(f"{path} cannot be written: {error.strerror or error}.") from error
 
 
-def _original(span: Span, places: Sequence[Span]) -> Span:
-    """A place in the normal text as one in the text that was given."""
+def _original(span: Span, offsets: Sequence[Span]) -> Span:
+    """A span of the normalised text as one of the original text."""
     start, end = span
-    if start == end:  # the space that words get before the first of them
+    if start == end:  # the space added before the first word
         return (0, 0)
-    return places[start][0], places[end - 1][1]
+    return offsets[start][0], offsets[end - 1][1]

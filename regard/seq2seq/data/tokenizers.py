@@ -1,4 +1,4 @@
-"""Vocabularies for the two sides of a task: built together or apart, and loaded again."""
+"""Tokenizers for sources and targets, joint or separate: built and loaded."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -17,11 +17,11 @@ from regard.seq2seq.errors import DataError
 from regard.seq2seq.system.files import parse_json, read_regular
 
 LARGEST = 1 << 28
-"""So many bytes a vocabulary's file has at most."""
+"""Maximum bytes of a tokenizer's file."""
 
 KINDS = (Characters, Words, Subwords, AlignmentWords)
 BUILD: Mapping[str, Callable[..., Tokenizer]] = {each.kind: each.build for each in KINDS}
-REVIVE: Mapping[str, Callable[[dict[str, Any]], Tokenizer]] = {
+FROM_DICT: Mapping[str, Callable[[dict[str, Any]], Tokenizer]] = {
     each.kind: each.from_dict for each in KINDS
 }
 
@@ -36,12 +36,12 @@ def build_tokenizers(
     normal: Normal = None,
     **options: Any,
 ) -> tuple[Tokenizer, Tokenizer]:
-    """How sources and targets become tokens; if joint, one and the same for both.
+    """The tokenizers of sources and of targets; if joint, the same one for both.
 
-    Options are those of one kind only, as `lower` is.
+    Options are those of one kind only, such as `lower`.
     """
     if kind not in BUILD:
-        raise OptionError(f"a text cannot be cut into {kind!r}. Give one of: {', '.join(BUILD)}.")
+        raise OptionError(f"there is no tokenizer {kind!r}. Give one of: {', '.join(BUILD)}.")
     build = BUILD[kind]
     if joint:
         both = build(chain(sources, targets), size, normal, **options)
@@ -50,7 +50,7 @@ def build_tokenizers(
 
 
 def load_tokenizer(path: str | os.PathLike[str]) -> Tokenizer:
-    """What `Text.save` wrote."""
+    """The inverse of `Tokenizer.save`."""
     name = require_file(os.fspath(path))
     real = Path(name).resolve()
     try:
@@ -61,22 +61,22 @@ def load_tokenizer(path: str | os.PathLike[str]) -> Tokenizer:
 
 
 def parse_tokenizer(content: bytes, name: str) -> Tokenizer:
-    """What the content of a file of this name says."""
+    """A tokenizer from the content of its file, of this name."""
     try:
         return _from_dict(parse_json(content))
-    # Whatever is wrong in there, tokenizers says it with a bare Exception.
+    # The tokenizers library raises a bare Exception for any fault.
     except Exception as error:
-        told = " ".join(str(error).split())
+        reason = " ".join(str(error).split())
         raise DataError(
-            f"{name} holds no vocabulary that can be read ({type(error).__name__}: {told:.200}). "
-            "Build it again."
+            f"{name} is not a readable tokenizer ({type(error).__name__}: {reason:.200}). "
+            "Build a new one."
         ) from error
 
 
-def _from_dict(described: dict[str, Any]) -> Tokenizer:
-    if described["format"] != FORMAT:
-        raise DataError(f"its format is {described['format']!r}, not {FORMAT!r}")
-    pieces = described["pieces"]
+def _from_dict(fields: dict[str, Any]) -> Tokenizer:
+    if fields["format"] != FORMAT:
+        raise DataError(f"its format is {fields['format']!r}, not {FORMAT!r}")
+    pieces = fields["pieces"]
     if not isinstance(pieces, list) or not all(isinstance(p, str) and p for p in pieces):
         raise DataError("its pieces are not a list of texts")
-    return REVIVE[described["kind"]](described)
+    return FROM_DICT[fields["kind"]](fields)

@@ -1,4 +1,4 @@
-"""Text as words."""
+"""A word tokenizer."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -11,17 +11,17 @@ from regard.seq2seq.data.characters import most_frequent
 from regard.seq2seq.data.tokenizer import Encoding, Normal, Tokenizer
 
 PATTERN = (
-    r" ?[\p{L}\p{N}_][\p{L}\p{M}\p{N}_\u200c\u200d]*"  # a word, with its marks and joiners
+    r" ?[\p{L}\p{N}_][\p{L}\p{M}\p{N}_\u200c\u200d]*"  # a word, with combining marks and joiners
     r"| ?[^\p{L}\p{N}_\s]+"  # punctuation, symbols, emoji
-    r"|\s+(?!\S)|\s+"  # more space than one between two words
+    r"|\s+(?!\S)|\s+"  # more than one space
 )
-"""A word takes the space before it along, so that words put together are the text again."""
+"""A word includes the space before it, so that joining words gives the text."""
 
 splitter = pre_tokenizers.Split(Regex(PATTERN), "isolated")
 
 
 def words_of(text: str) -> list[tuple[str, Span]]:
-    """Words with their places. The first gets a space before it, so that it is as any other.
+    """Words with their spans. The first gets a space before it, like any other.
 
     >>> words_of("Ah, so!")
     [(' Ah', (0, 2)), (',', (2, 3)), (' so', (3, 6)), ('!', (6, 7))]
@@ -34,34 +34,34 @@ def words_of(text: str) -> list[tuple[str, Span]]:
 
 
 def with_space(text: str) -> str:
-    """The text with a space before it, and `?` for what is half a character."""
+    """The text with a space before it, and `?` for a lone surrogate."""
     return f" {text}".encode("utf-8", "replace").decode()
 
 
 def without_space(span: Span) -> Span:
-    """A place in what `with_space` gave, as one in the text itself."""
+    """A span of `with_space(text)` as one of the text."""
     return max(0, span[0] - 1), span[1] - 1
 
 
 @final
 class Words(Tokenizer):
-    """Words and runs of punctuation are tokens. What was not seen in building is `UNKNOWN`."""
+    """Words and runs of punctuation are tokens. A word not seen in building is UNK."""
 
     kind = "words"
     unknown = " ⁇"
 
     @classmethod
     def build(cls, lines: Iterable[str], size: int | None = None, normal: Normal = None) -> "Words":
-        """The most frequent words, so many that the vocabulary has at most `size` tokens."""
+        """A vocabulary of the most frequent words, of at most `size` tokens."""
         counts: Counter[str] = Counter()
         for line in lines:
             counts.update(word for word, _ in words_of(cls.prepare(line, normal)))
         return cls(most_frequent(counts, size), normal)
 
     @classmethod
-    def from_dict(cls, described: dict[str, Any]) -> "Words":
-        """What `described` told."""
-        return cls(described["pieces"], described["normal"])
+    def from_dict(cls, fields: dict[str, Any]) -> "Words":
+        """The inverse of `to_dict`."""
+        return cls(fields["pieces"], fields["normal"])
 
     def tokenize(self, text: str) -> Encoding:
         found = words_of(text)

@@ -1,4 +1,4 @@
-"""Scores of what was decoded, each with the signature to get it again."""
+"""Metrics of hypotheses, each with a signature that makes it reproducible."""
 
 from regard.seq2seq.metrics.bootstrap import Bootstrap
 from regard.seq2seq.metrics.perplexity import perplexity

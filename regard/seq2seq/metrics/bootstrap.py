@@ -1,4 +1,4 @@
-"""How much a score owes to the test set: an interval over resampled ones (Koehn 2004)."""
+"""Confidence intervals by bootstrap resampling of the test set (Koehn 2004)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ Summed = Float[numpy.ndarray, " statistic"]
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """Draw test sets from the test set, and see where 95 of 100 scores lie.
+    """A 95 % interval of a score over resampled test sets.
 
     Args:
-        draws: How many test sets are drawn.
-        seed: The interval is a function of it and of the data.
+        draws: Number of resampled test sets.
+        seed: Of the resampling.
     """
 
     draws: int = 1000
@@ -31,9 +31,9 @@ class Bootstrap:
     def interval(
         self, statistics: Statistics, score: Callable[[Summed], float]
     ) -> tuple[float, float]:
-        """Of a score that is a function of the sum of its sentences' statistics."""
+        """The interval of a score that is a function of summed sentence statistics."""
         sentences = len(statistics)
-        # As sacrebleu draws them, so that its interval is this one.
+        # Drawn as sacrebleu does, so that the intervals are equal.
         drawn = numpy.random.default_rng(self.seed).choice(
             sentences, size=(self.draws, sentences), replace=True
         )

@@ -1,4 +1,4 @@
-"""Perplexity: among how many tokens a model wavers."""
+"""Perplexity: exp of the mean token cross-entropy."""
 
 import math
 from collections.abc import Iterable
@@ -9,9 +9,9 @@ from regard.seq2seq.protocols import LossTerm
 
 
 def perplexity(terms: Iterable[LossTerm]) -> MetricScore:
-    """The exponential of the mean loss of a token, over the "tokens" terms of all batches.
+    """Exp of the mean token cross-entropy, over the "tokens" terms of all batches.
 
-    The terms must be log-probabilities as they are: label smoothing would make it another figure.
+    The terms must be without label smoothing.
 
     >>> import torch
     >>> loss = [LossTerm(torch.tensor(4.0), 3), LossTerm(torch.tensor(2.0), 1)]
@@ -23,7 +23,7 @@ def perplexity(terms: Iterable[LossTerm]) -> MetricScore:
         total += float(term.total)
         count += term.count
     if not count:
-        raise DataError("there is no token to be surprised at. Give terms with a count above 0.")
+        raise DataError("perplexity of no tokens is undefined. Give terms with a count above 0.")
     mean = total / count
     value = math.exp(mean) if mean < 700 else math.inf
     return MetricScore("perplexity", value, "per:token|base:e", count)

@@ -1,4 +1,4 @@
-"""What a metric gives back."""
+"""The value of a metric with its signature."""
 
 import math
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class MetricScore:
-    """One figure with everything needed to get it again."""
+    """One value with everything needed to reproduce it."""
 
     name: str
     value: float
@@ -15,21 +15,23 @@ class MetricScore:
     """How it was computed: options and versions."""
 
     count: int
-    """Over how many sentences, or tokens."""
+    """Number of sentences or tokens."""
 
     interval: tuple[float, float] | None = None
-    """Where 95 of 100 resampled test sets lie."""
+    """95 % over resampled test sets."""
 
     def as_json(self) -> dict[str, Any]:
-        """As plain data; what is no finite number is None, since JSON has no word for it.
+        """For JSON; a non-finite value is None, since JSON has none.
 
         >>> MetricScore("exact", 50.0, "nrefs:1", 2).as_json()
         {'name': 'exact', 'value': 50.0, 'interval': None, 'count': 2, 'signature': 'nrefs:1'}
         """
         return {
             "name": self.name,
-            "value": _plain(self.value),
-            "interval": None if self.interval is None else [_plain(end) for end in self.interval],
+            "value": _finite_or_none(self.value),
+            "interval": None
+            if self.interval is None
+            else [_finite_or_none(end) for end in self.interval],
             "count": self.count,
             "signature": self.signature,
         }
@@ -41,5 +43,5 @@ class MetricScore:
         return f"{value} ({self.signature})"
 
 
-def _plain(value: float) -> float | None:
+def _finite_or_none(value: float) -> float | None:
     return value if math.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""Scores of texts against references: BLEU, chrF and exact match, in percent."""
+"""Metrics of hypotheses against references: BLEU, chrF and exact match, in percent."""
 
 from collections.abc import Sequence
 
@@ -22,25 +22,27 @@ def bleu(
 def chrf(
     hypotheses: Sequence[str], references: Sequence[str], bootstrap: Bootstrap | None = None
 ) -> MetricScore:
-    """Sacrebleu's chrF2: characters in sixes, no words (Popović 2015)."""
+    """Sacrebleu's chrF2: character n-grams up to 6, no word n-grams (Popović 2015)."""
     return _sacre("chrF2", CHRF(), hypotheses, references, bootstrap)
 
 
 def exact_match(
     hypotheses: Sequence[str], references: Sequence[str], bootstrap: Bootstrap | None = None
 ) -> MetricScore:
-    """How many of a hundred texts are their reference, to the character.
+    """Percentage of hypotheses equal to their reference.
 
     >>> exact_match(["1979-05-03", "1979-05-04"], ["1979-05-03", "1979-05-03"]).value
     50.0
     """
-    _paired(hypotheses, references)
-    hits = [[float(given == wanted)] for given, wanted in zip(hypotheses, references, strict=True)]
+    _check_pairs(hypotheses, references)
+    hits = [
+        [float(ours == reference)] for ours, reference in zip(hypotheses, references, strict=True)
+    ]
     statistics = numpy.array(hits)
     interval = None
     if bootstrap is not None:
         interval = bootstrap.interval(statistics, lambda summed: 100 * float(summed[0]) / len(hits))
-    signature = _drawn("nrefs:1|case:mixed|space:kept", bootstrap)
+    signature = _with_bootstrap("nrefs:1|case:mixed|space:kept", bootstrap)
     return MetricScore("exact", 100 * float(statistics.mean()), signature, len(hits), interval)
 
 
@@ -51,9 +53,9 @@ def _sacre(
     references: Sequence[str],
     bootstrap: Bootstrap | None,
 ) -> MetricScore:
-    _paired(hypotheses, references)
-    # What corpus_score sums and scores; asked for one by one, so that it can be summed anew. Its
-    # own bootstrap takes its seed from the environment alone.
+    _check_pairs(hypotheses, references)
+    # The statistics that corpus_score sums, one row a sentence, so that they can be resampled.
+    # Its own bootstrap takes its seed from the environment alone.
     rows = metric._extract_corpus_statistics(list(hypotheses), [list(references)])
     statistics = numpy.array(rows, dtype=numpy.float64)
 
@@ -61,17 +63,17 @@ def _sacre(
         return float(metric._compute_score_from_stats(summed.tolist()).score)
 
     interval = None if bootstrap is None else bootstrap.interval(statistics, score)
-    signature = _drawn(str(metric.get_signature()), bootstrap)
+    signature = _with_bootstrap(str(metric.get_signature()), bootstrap)
     return MetricScore(name, score(statistics.sum(0)), signature, len(rows), interval)
 
 
-def _drawn(signature: str, bootstrap: Bootstrap | None) -> str:
+def _with_bootstrap(signature: str, bootstrap: Bootstrap | None) -> str:
     if bootstrap is None:
         return signature
     return f"{signature}|bs:{bootstrap.draws}|seed:{bootstrap.seed}"
 
 
-def _paired(hypotheses: Sequence[str], references: Sequence[str]) -> None:
+def _check_pairs(hypotheses: Sequence[str], references: Sequence[str]) -> None:
     if len(hypotheses) != len(references):
         raise DataError(
             f"{len(hypotheses)} hypotheses cannot be scored against {len(references)} references. "

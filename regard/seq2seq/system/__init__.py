@@ -1,1 +1,1 @@
-"""The machine beneath: files, escaping for terminals, what a run was computed on."""
+"""The operating system: safe files, escaping for terminals, memory size."""

@@ -1,8 +1,8 @@
-r"""Characters that command a terminal, made visible.
+r"""Escaping of control characters, for everything that is printed.
 
-Whoever names a file, a key or a token chooses its characters: ESC begins commands to a terminal,
-and a bidirectional override turns round what stands beside it. Such characters are written as
-Python writes them, `\x1b` or `\u202e`, wherever a person reads. Data goes through as it is.
+A file name, a key or a token may hold any character: ESC begins a terminal's control sequence, and
+a bidirectional override reverses the text beside it. Wherever a person reads, such characters are
+written as Python escapes, `\x1b` or `\u202e`. Data is not escaped.
 """
 
 import io
@@ -10,23 +10,23 @@ import re
 from typing import IO, Protocol, cast, runtime_checkable
 
 ISOLATE, ENDED = "\u2068", "\u2069"
-"""Around a text of any direction: what stands beside it stays where it is."""
+"""Around a text of any direction, so that the text beside it keeps its order."""
 
 _HIDDEN = "\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
 CONTROL = re.compile(f"[{_HIDDEN}]")
-"""C0, DEL, C1, what overrides, embeds or isolates a direction, and half a character."""
+"""C0, DEL, C1, bidirectional overrides, embeddings and isolates, and lone surrogates."""
 
 _ISOLATED = re.compile(f"{ISOLATE}[^{_HIDDEN}]*{ENDED}|[{_HIDDEN}]")
 _LAYOUT = ("\n", "\t")
 
 
 def escaped(text: str) -> str:
-    r"""The text, safe to show: line breaks, tabs and isolates that end again are kept.
+    r"""The text, safe to print; line breaks, tabs and closed isolates stay.
 
     >>> escaped("a\x1b[31m \u202eb\x9b\n") == r"a\x1b[31m \u202eb\x9b" + "\n"
     True
     """
-    return _ISOLATED.sub(_kept, text)
+    return _ISOLATED.sub(_escape_unsafe, text)
 
 
 def spelled_out(text: str) -> str:
@@ -38,7 +38,7 @@ def spelled_out(text: str) -> str:
     return CONTROL.sub(_escape, text)
 
 
-def _kept(found: re.Match[str]) -> str:
+def _escape_unsafe(found: re.Match[str]) -> str:
     part = found[0]
     return part if part in _LAYOUT or len(part) > 1 else _escape(found)
 
@@ -49,7 +49,7 @@ def _escape(found: re.Match[str]) -> str:
 
 @runtime_checkable
 class Writable(Protocol):
-    """Where text goes."""
+    """A text stream."""
 
     def write(self, text: str, /) -> int: ...
 
@@ -59,7 +59,7 @@ class Writable(Protocol):
 
 
 class EscapingStream(io.TextIOBase):
-    """A stream to which nothing is written but what is safe to show."""
+    """A stream that escapes all that is written to it."""
 
     def __init__(self, stream: Writable) -> None:
         self.stream = stream
@@ -90,5 +90,5 @@ class EscapingStream(io.TextIOBase):
 
 
 def unescaping(stream: Writable) -> Writable:
-    """The stream itself: for whoever commands the terminal, and escapes what it says."""
+    """The wrapped stream, for code that writes control sequences and escapes its own text."""
     return stream.stream if isinstance(stream, EscapingStream) else stream

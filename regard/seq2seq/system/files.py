@@ -1,8 +1,8 @@
-"""Files of a run's folder, which somebody may have put there who is not us.
+"""Safe reading and writing of files in a run's folder, which is not trusted.
 
-A file is read only if it is regular, of a bounded size, and lies in the folder itself: no symbolic
-link, pipe or device is ever followed, waited for or written through. The folder may be a link.
-What is refused is an `OSError` with its reason, like any other file that cannot be read.
+A file is read only if it is regular, of a bounded size and in the folder itself: no symbolic link,
+pipe or device is followed, waited for or written through. The folder itself may be a link.
+A refusal is an `OSError` with its reason, like any other file that cannot be read.
 """
 
 import errno
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 SAFE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-"""Neither follow a link nor wait for whoever writes to a pipe."""
+"""Do not follow links; do not block on pipes."""
 
 KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
     (stat.S_ISLNK, "is a symbolic link"),
@@ -34,7 +34,7 @@ def open_regular(folder: Path, *names: str, flags: int = os.O_RDONLY) -> int:
     path = folder.joinpath(*names)
     parent = _open_folder(folder, names[:-1])
     try:
-        # Looked at before, for a device may act when it is opened; and after, for there was time.
+        # Checked before, since opening a device may act; and after, since the file may change.
         with suppress(FileNotFoundError):
             _check(os.stat(names[-1], dir_fd=parent, follow_symlinks=False), stat.S_ISREG, path)
         handle = os.open(names[-1], flags | SAFE, 0o666, dir_fd=parent)
@@ -56,8 +56,8 @@ def read_regular(folder: Path, *names: str, limit: int) -> bytes:
         size = os.fstat(file.fileno()).st_size
         if size > limit:
             path = folder.joinpath(*names)
-            told = f"it has {size:,} bytes where {limit:,} are the most"
-            raise OSError(errno.EFBIG, told, str(path))
+            message = f"it has {size:,} bytes; the limit is {limit:,}"
+            raise OSError(errno.EFBIG, message, str(path))
         return file.read(size)
 
 
@@ -73,11 +73,11 @@ def list_folder(folder: Path, *names: str) -> list[str]:
         os.close(handle)
 
 
-def write_whole(folder: Path, name: str, content: bytes) -> None:
-    """Write a file beside its place, then put it there: a reader never sees half of it."""
+def write_atomic(folder: Path, name: str, content: bytes) -> None:
+    """Write a temporary file and rename it: a reader sees the old file or the new one."""
     part = folder / f".{name}.{os.getpid()}.part"
     with suppress(FileNotFoundError):
-        part.unlink()  # a link, say, which is not written through
+        part.unlink()  # it might be a link
     handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | SAFE, 0o666)
     try:
         with open(handle, "wb") as file:
@@ -91,9 +91,9 @@ def write_whole(folder: Path, name: str, content: bytes) -> None:
 
 
 def parse_json(content: bytes | str) -> Any:
-    """What JSON says; a `ValueError` for whatever is wrong with it."""
+    """Parse strict JSON; whatever is wrong with it is a `ValueError`."""
     try:
-        return json.loads(content, parse_constant=_no_number)
+        return json.loads(content, parse_constant=_refuse_constant)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 
@@ -120,15 +120,15 @@ def _open_folder(folder: Path, names: tuple[str, ...]) -> int:
 
 def _check(found: os.stat_result, allowed: Callable[[int], bool], path: Path) -> None:
     if not allowed(found.st_mode):
-        told = next((words for is_kind, words in KINDS if is_kind(found.st_mode)), "is no file")
+        kind = next((words for is_kind, words in KINDS if is_kind(found.st_mode)), "is not a file")
         needed = "a folder" if allowed is stat.S_ISDIR else "a file"
-        raise OSError(errno.EINVAL, f"it {told}, not {needed} of the run's own", str(path))
+        raise OSError(errno.EINVAL, f"it {kind}, not {needed} of the run's own", str(path))
 
 
 def _named(error: OSError, path: Path) -> OSError:
-    """The same error with the whole path, of its own class still."""
+    """The same error, of the same class, with the full path."""
     return OSError(error.errno, error.strerror, str(path))
 
 
-def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is no number")
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a number")

@@ -1,15 +1,15 @@
-"""The machine at hand."""
+"""The memory of this machine."""
 
 import os
 from contextlib import suppress
 from pathlib import Path
 
 LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
-"""Where a container says how much of the memory it may have."""
+"""Where a container's memory limit is written."""
 
 
 def memory_size() -> int:
-    """How many bytes of memory there are, or a container may have of them."""
+    """Bytes of memory, or the container's limit if that is less."""
     found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for path in LIMITS:
         with suppress(OSError, ValueError):

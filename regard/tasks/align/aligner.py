@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from regard.seq2seq.alignment import UnitWeights, by_units, joined
+from regard.seq2seq.alignment import UnitWeights, pool_to_units, unit_spans
 from regard.seq2seq.batch import Span
 from regard.seq2seq.data import MaxLength, Note, Pair, PairCodec
 from regard.seq2seq.errors import ConfigError
@@ -39,14 +39,14 @@ class WordAligner:
         codec = codec_of(run.config, run.texts)
         unseen = [
             torch.zeros(len(text), dtype=torch.long)
-            for text in (codec.source_text, codec.target_text)
+            for text in (codec.source_tokenizer, codec.target_tokenizer)
         ]
         model = build_aligner(run.config, codec, (unseen[0], unseen[1]))
         return cls(model, codec, run.config, run.restore(model))
 
     def bounded(self, pair: Pair) -> Pair:
         """As much of the pair as may be read; nothing if it is skipped."""
-        return self.max_length(self.codec, pair, self.note) or pair.nothing()
+        return self.max_length(self.codec, pair, self.note) or pair.emptied()
 
     def soft(
         self,
@@ -79,7 +79,7 @@ class WordAligner:
         for row, pair in enumerate(pairs):
             source, target = batch.source.spans[row][:-1], batch.target.spans[row][1:-1]
             sides = (pair.source, source), (pair.target or "", target)
-            own = [by_units(units, text, spans) for text, spans in sides]
+            own = [unit_spans(units, text, spans) for text, spans in sides]
             forward = found.forward[row, : len(target), : len(source)].cpu()
             backward = found.backward[row, : len(target), : len(source)].cpu().mT
             yield (
@@ -99,4 +99,4 @@ def _joined(
     none = (1 - weights.sum(-1, keepdim=True)).clamp(min=0.0)
     # A place after the text's end, which no unit has.
     ends = [*columns, (columns[-1][1] if columns else 0,) * 2]
-    return joined(torch.cat([weights, none], -1), rows, ends, row_units, column_units)
+    return pool_to_units(torch.cat([weights, none], -1), rows, ends, row_units, column_units)

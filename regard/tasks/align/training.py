@@ -46,12 +46,14 @@ def build_aligner(
     frequencies: tuple[Int[Tensor, " source"], Int[Tensor, " target"]],
 ) -> Aligner:
     """An aligner with new weights; raise if the machine has no room for them."""
-    words, each = len(codec.source_text) + len(codec.target_text), config.model
+    words, each = len(codec.source_tokenizer) + len(codec.target_tokenizer), config.model
     # How each word is spelt is not learned, but takes as much room.
     check_room(words * (each.size + each.spelling + 2) + 2 * each.spelling * each.size)
     sides = [
         VocabularySide(counts, _spelt(text, config.model.spelling), config.model.size)
-        for counts, text in zip(frequencies, (codec.source_text, codec.target_text), strict=True)
+        for counts, text in zip(
+            frequencies, (codec.source_tokenizer, codec.target_tokenizer), strict=True
+        )
     ]
     return Aligner(sides[0], sides[1], config.model.jumps)
 
@@ -65,8 +67,8 @@ def _spelt(text: Tokenizer, size: int) -> Tensor:
 
 def _model(config: AlignConfig, codec: PairCodec, examples: Examples) -> Aligner:
     counts = (
-        _frequencies(codec.source_text, examples.sources()),
-        _frequencies(codec.target_text, examples.targets()),
+        _frequencies(codec.source_tokenizer, examples.sources()),
+        _frequencies(codec.target_tokenizer, examples.targets()),
     )
     return build_aligner(config, codec, counts)
 

@@ -16,10 +16,10 @@ from regard.seq2seq.alignment import (
     Links,
     Threshold,
     UnitWeights,
-    by_units,
     product,
     swapped,
     symmetrize,
+    unit_spans,
 )
 from regard.seq2seq.batch import Span
 from regard.seq2seq.data import Pair, PairCodec, plan_batches
@@ -156,15 +156,15 @@ def agreement(forward: Iterable[Links], backward: Iterable[Links]) -> float:
     return both / max(1, total)
 
 
-def unit_spans(codec: PairCodec, pair: Pair, units: str) -> tuple[list[Span], list[Span]]:
+def pair_unit_spans(codec: PairCodec, pair: Pair, units: str) -> tuple[list[Span], list[Span]]:
     """Where the units of a pair's source and target lie."""
-    sides = ((codec.source_text, pair.source), (codec.target_text, pair.target or ""))
-    source, target = (by_units(units, text, how.encode(text).spans) for how, text in sides)
+    sides = ((codec.source_tokenizer, pair.source), (codec.target_tokenizer, pair.target or ""))
+    source, target = (unit_spans(units, text, how.encode(text).spans) for how, text in sides)
     return source, target
 
 
 def unit_texts(codec: PairCodec, pair: Pair, units: str) -> tuple[list[str], list[str]]:
     """What the units of a pair's source and target say."""
-    source, target = unit_spans(codec, pair, units)
+    source, target = pair_unit_spans(codec, pair, units)
     said = pair.target or ""
     return [pair.source[a:b] for a, b in source], [said[a:b] for a, b in target]

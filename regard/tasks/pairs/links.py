@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 from typing import final
 
-from regard.seq2seq.alignment import Gold, by_units, check_range, read_pharaoh
+from regard.seq2seq.alignment import Gold, check_range, read_pharaoh, unit_spans
 from regard.seq2seq.batch import Fault
-from regard.seq2seq.data import Lines, Link, PairCorpus, format_fault, read_lines
+from regard.seq2seq.data import Lines, PairCorpus, SpanLink, format_fault, read_lines
 from regard.seq2seq.errors import DataError
 from regard.tasks.config.data import PairDataConfig
 
@@ -33,10 +33,10 @@ class AlignmentLinks:
     def __len__(self) -> int:
         return len(self._lines)
 
-    def __getitem__(self, number: int) -> list[Link]:
+    def __getitem__(self, number: int) -> list[SpanLink]:
         pair = self._corpus[number]
         (given,) = read_pharaoh([self._lines[number]], self._lines.path, line=number + 1)
-        sides = [by_units(self._units, text, []) for text in (pair.source, pair.target or "")]
+        sides = [unit_spans(self._units, text, []) for text in (pair.source, pair.target or "")]
         check_range([given], [(len(sides[0]), len(sides[1]))], self._lines.path, line=number + 1)
         return [(sides[0][source], sides[1][target]) for source, target in _meant(given)]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from regard.seq2seq.data import Tokenizer, build_tokenizers, parse_tokenizer
 from regard.seq2seq.data.tokenizers import LARGEST
 from regard.seq2seq.errors import RunError
-from regard.seq2seq.system.files import read_regular, sha256, write_whole
+from regard.seq2seq.system.files import read_regular, sha256, write_atomic
 from regard.tasks.config.tokenizer import (
     AlignmentWordsConfig,
     BpeConfig,
@@ -51,7 +51,7 @@ class Tokenizers:
     def save(self) -> None:
         """Write them to their folder, each whole or not at all."""
         for name, content in self.contents.items():
-            write_whole(self.directory, name, content)
+            write_atomic(self.directory, name, content)
 
 
 def tokenizers_of(directory: Path, texts: tuple[Tokenizer, Tokenizer]) -> Tokenizers:

@@ -11,7 +11,7 @@ from torch import nn
 from regard.attention.kernels import keep_heap
 from regard.seq2seq.data import PairCodec, Tokenizer, plan_batches
 from regard.seq2seq.errors import ConfigError, DataError
-from regard.seq2seq.system.files import write_whole
+from regard.seq2seq.system.files import write_atomic
 from regard.seq2seq.training import (
     Checkpoints,
     Outcome,
@@ -79,7 +79,7 @@ def train_on_pairs(
         directory.mkdir(parents=True, exist_ok=True)
         kept = tokenizers_of(directory, texts)
         kept.save()
-        write_whole(directory, CONFIG, as_toml(config).encode())
+        write_atomic(directory, CONFIG, as_toml(config).encode())
     hashes = {**examples.hashes, **({} if links is None else {"links": links.digest})}
     job = TrainingJob(
         model, examples.corpus, task.codec(config, texts, links), planned,
@@ -91,9 +91,9 @@ def train_on_pairs(
     options = training_options(config.training, task.steps(config, planned))
     with keep_heap():
         outcome = run(directory, job, options, reporter)
-    write_whole(directory, CONFIG, as_toml(config).encode())
+    write_atomic(directory, CONFIG, as_toml(config).encode())
     made = card(directory, config, examples, model, outcome)
-    write_whole(directory, CARD, made.encode())
+    write_atomic(directory, CARD, made.encode())
     return outcome
 
 

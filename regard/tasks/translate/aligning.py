@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from regard.seq2seq.alignment import Argmax, UnitWeights, by_units, joined
+from regard.seq2seq.alignment import Argmax, UnitWeights, pool_to_units, unit_spans
 from regard.seq2seq.batch import SourceTarget
 from regard.seq2seq.data import BoundedPairs, Pair
 from regard.seq2seq.decoders.attention_maps import LATER
@@ -29,10 +29,10 @@ class ByAttention:
 
     def bounded(self, pair: Pair) -> Pair:
         """As much of the pair as each direction may read; nothing if it is skipped."""
-        kept = self.one.bounded(pair) or pair.nothing()
+        kept = self.one.bounded(pair) or pair.emptied()
         if self.other is None:
             return kept
-        return (self.other.bounded(kept.swapped()) or pair.nothing()).swapped()
+        return (self.other.bounded(kept.swapped()) or pair.emptied()).swapped()
 
     def soft(
         self,
@@ -83,7 +83,7 @@ def soft_alignments(
         progress: Hears how many pairs are done.
     """
     check_reads(translator)  # told before anything is computed
-    kept = (translator.bounded(pair) or pair.nothing() for pair in pairs)
+    kept = (translator.bounded(pair) or pair.emptied() for pair in pairs)
     return in_windows(
         translator.codec, kept, lambda some: _batch(translator, some, units, layer), progress
     )
@@ -142,7 +142,7 @@ def by_pair(
     for row, pair in enumerate(pairs):
         source_spans, target_spans = batch.source.spans[row], batch.target.spans[row][1:-1]
         own = weights[row, : len(target_spans), : len(source_spans)]
-        target_units = by_units(units, pair.target or "", target_spans)
-        source_units = by_units(units, pair.source, source_spans)
-        found.append(joined(own, target_spans, source_spans, target_units, source_units))
+        target_units = unit_spans(units, pair.target or "", target_spans)
+        source_units = unit_spans(units, pair.source, source_spans)
+        found.append(pool_to_units(own, target_spans, source_spans, target_units, source_units))
     return found

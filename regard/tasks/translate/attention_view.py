@@ -7,7 +7,7 @@ import torch
 from regard.seq2seq.data import Pair
 from regard.seq2seq.decoders.attention_maps import LATER
 from regard.seq2seq.errors import DataError
-from regard.tasks.pairs.aligning import unit_spans
+from regard.tasks.pairs.aligning import pair_unit_spans
 from regard.tasks.plots import AttentionMap
 from regard.tasks.plots.lines import isolated
 from regard.tasks.translate.forced_attention import check_has_attention, forced_attention
@@ -40,7 +40,7 @@ def attention_map(
     texts = (pair.source, pair.target or "")
     source, target = (
         [text[start:end].strip() for start, end in spans]
-        for text, spans in zip(texts, unit_spans(translator.codec, pair, units), strict=True)
+        for text, spans in zip(texts, pair_unit_spans(translator.codec, pair, units), strict=True)
     )
     read = forced_attention(translator, pair, units, CHOICES[readings](translator, layer))
     found = {

@@ -16,7 +16,7 @@ from torch import Tensor
 from regard.seq2seq.batch import BOS, SourceTarget, Span
 from regard.seq2seq.data import Pair
 from regard.seq2seq.protocols import Stepper
-from regard.tasks.pairs.aligning import unit_spans
+from regard.tasks.pairs.aligning import pair_unit_spans
 from regard.tasks.translate.forced_attention import check_has_attention, forced_attention
 from regard.tasks.translate.layer_choice import usual_layer
 from regard.tasks.translate.translator import Translator
@@ -85,7 +85,7 @@ def faithfulness(
     """Read, leave out, score again."""
     layer, pair = layer or usual_layer(translator.config), check_has_attention(translator, pair)
     soft = forced_attention(translator, pair, units, [layer])[layer]
-    spans = unit_spans(translator.codec, pair, units)
+    spans = pair_unit_spans(translator.codec, pair, units)
     source, target = (
         [text[start:end] for start, end in own]
         for text, own in zip((pair.source, pair.target or ""), spans, strict=True)
@@ -121,7 +121,7 @@ def erasure(
         device = next(translator.model.parameters()).device
         rows.append(token_log_probs(translator.model, batch.to(device)).cpu())
     log_probs = torch.cat(rows)
-    tokens = translator.codec.target_text.encode(pair.target or "").spans
+    tokens = translator.codec.target_tokenizer.encode(pair.target or "").spans
     by_unit = log_probs[:, : len(tokens)] @ _belonging(tokens, units)
     return (by_unit[:1] - by_unit[1:]).mT
 
@@ -187,7 +187,7 @@ def _belonging(tokens: Sequence[Span], units: Sequence[Span]) -> Float[Tensor, "
 def _shares(translator: Translator, pair: Pair, layer: str) -> tuple[float, float]:
     """Of the reading of all tokens, what lies on punctuation, and on the end."""
     soft = forced_attention(translator, pair, "subword", [layer])[layer]
-    spans = unit_spans(translator.codec, pair, "subword")[0]
+    spans = pair_unit_spans(translator.codec, pair, "subword")[0]
     signs = [_is_punctuation(pair.source[start:end]) for start, end in spans]
     total = (soft.weights.sum() + soft.nothing.sum()).clamp(min=1e-9)
     return float(soft.weights[:, signs].sum() / total), float(soft.nothing.sum() / total)

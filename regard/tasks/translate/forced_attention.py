@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import torch
 
-from regard.seq2seq.alignment import UnitWeights, by_units, joined
+from regard.seq2seq.alignment import UnitWeights, pool_to_units, unit_spans
 from regard.seq2seq.data import Pair
 from regard.seq2seq.decoders.attention_maps import choose_map
 from regard.seq2seq.errors import ConfigError, DataError
@@ -46,8 +46,10 @@ def forced_attention(
     device = next(translator.model.parameters()).device
     readings = translator.model.read(batch.to(device))
     target, source = batch.target.spans[0][1:-1], batch.source.spans[0]
-    sides = by_units(units, pair.target or "", target), by_units(units, pair.source, source)
+    sides = unit_spans(units, pair.target or "", target), unit_spans(units, pair.source, source)
     return {
-        name: joined(choose_map(readings, name)[0, : len(target)].cpu(), target, source, *sides)
+        name: pool_to_units(
+            choose_map(readings, name)[0, : len(target)].cpu(), target, source, *sides
+        )
         for name in names
     }

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from regard.seq2seq.alignment import UnitWeights, places
+from regard.seq2seq.alignment import UnitWeights, piece_spans
 from regard.seq2seq.data import Pair, plan_batches
 from regard.seq2seq.protocols import Prediction
 from regard.tasks.pairs.aligning import TOKENS
@@ -41,8 +41,8 @@ def hypothesis_alignments(
     for numbers in plan_batches(sizes, seed=0, epoch=0, tokens=TOKENS):
         some = [pairs[number] for number in numbers]
         own = [answers[number] for number in numbers]
-        spans = [places(answer.text, answer.target) for answer in own]
-        batch = translator.codec.answered(some, [answer.tokens for answer in own], spans)
+        spans = [piece_spans(answer.text, answer.target) for answer in own]
+        batch = translator.codec.collate_hypotheses(some, [answer.tokens for answer in own], spans)
         found.update(zip(numbers, by_pair(translator, batch, some, units, layer), strict=True))
     return [found[number] for number in range(len(answers))]
 

@@ -17,7 +17,7 @@ def check_oov(translator: Translator, pairs: ValidatedPairs, *, swapped: bool = 
         pairs: These.
         swapped: Are their sources its targets?
     """
-    text = translator.codec.target_text
+    text = translator.codec.target_tokenizer
     if text.kind == "words":
         return
 

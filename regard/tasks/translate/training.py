@@ -36,7 +36,7 @@ def codec_of(
 
 
 def _model(config: TranslateConfig, codec: PairCodec, _: Examples) -> EncoderDecoder:
-    source, target = codec.source_text, codec.target_text
+    source, target = codec.source_tokenizer, codec.target_tokenizer
     training = config.training
     return build_model(
         config.model, len(source), len(target),

@@ -93,8 +93,8 @@ class Translator:
     def add_member(self, other: "Translator") -> None:
         """Let another translator vote on each token; both must have the same tokens."""
         pairs = (
-            ("source", self.codec.source_text, other.codec.source_text),
-            ("target", self.codec.target_text, other.codec.target_text),
+            ("source", self.codec.source_tokenizer, other.codec.source_tokenizer),
+            ("target", self.codec.target_tokenizer, other.codec.target_tokenizer),
         )
         for side, ours, theirs in pairs:
             if ours.fingerprint() != theirs.fingerprint():
@@ -112,7 +112,7 @@ class Translator:
         given = self.config.decoding
         check_int("beam", given.beam if beam is None else beam, 1, MAX_BEAM)
         width = max(check_int("best", best, 1, MAX_BEAM), given.beam if beam is None else beam)
-        check_memory(width, len(self.codec.target_text), self.max_length)
+        check_memory(width, len(self.codec.target_tokenizer), self.max_length)
         penalty, patience = PowerPenalty(given.penalty), given.patience or None
         return Beam(width, best, penalty, self._longest(), patience=patience)
 
@@ -121,7 +121,7 @@ class Translator:
     ) -> Sampling:
         """Answers drawn by how likely they are, as long as the configuration allows."""
         width = check_int("best", count, 1, MAX_BEAM)
-        check_memory(width, len(self.codec.target_text), self.max_length)
+        check_memory(width, len(self.codec.target_tokenizer), self.max_length)
         return Sampling(temperature, top_p, count, seed, self._longest())
 
     def bounded(self, pair: Pair) -> Pair | None:
@@ -176,7 +176,7 @@ class Translator:
         asked = BatchedPredictor(
             self._stepper(), self.codec, WithoutGradients(search), device=device,
             replacement=self.unknown, again=self._read_again if self.readers else None,
-            **batches(search, len(self.codec.target_text)),
+            **batches(search, len(self.codec.target_tokenizer)),
         )  # fmt: skip
         return asked(pairs, progress)
 
@@ -188,7 +188,7 @@ class Translator:
         self, pairs: Sequence[Pair], tokens: Sequence[Sequence[int]]
     ) -> list[Float[Tensor, "target source"]]:
         """For each pair what the tokens of its answer read, as `answer_alignments` has it."""
-        batch = self.codec.answered(pairs, tokens, [[] for _ in tokens])
+        batch = self.codec.collate_hypotheses(pairs, tokens, [[] for _ in tokens])
         weights = token_weights(self.readers, batch)
         return [own[: len(said)] for own, said in zip(weights, tokens, strict=True)]
 

@@ -118,7 +118,7 @@ def test_what_is_read_is_turned_when_the_sides_are() -> None:
     model, codec = made(pairs)
     other = Aligner(model.lexicon.target, model.lexicon.source, jumps=3)
     turned = [Pair(p.target or "", p.source, p.line) for p in pairs]
-    back = PairCodec(codec.target_text, codec.source_text)
+    back = PairCodec(codec.target_tokenizer, codec.source_tokenizer)
     there = model.eval().posteriors(codec.collate(range(5), pairs))
     here = other.eval().posteriors(back.collate(range(5), turned))
     torch.testing.assert_close(there.forward, here.backward.mT)

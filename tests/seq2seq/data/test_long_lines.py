@@ -91,7 +91,7 @@ def test_a_stream_without_an_end_is_left(tmp_path: Path) -> None:
 
     writer = threading.Thread(target=write)
     writer.start()
-    with pytest.raises(DataError, match=r"pipe, line 2: .* more than 40 bytes and no newline"):
+    with pytest.raises(DataError, match=r"pipe, line 2: more than 40 bytes without a newline"):
         read_lines(str(pipe))
     writer.join(timeout=20)
     assert not writer.is_alive()
@@ -102,7 +102,7 @@ def test_a_packed_line_without_an_end_is_left(tmp_path: Path) -> None:
     with gzip.GzipFile(fileobj=packed, mode="wb") as file:
         file.write(b"\0" * 1000)
     (tmp_path / "bomb.gz").write_bytes(packed.getvalue())
-    with pytest.raises(DataError, match="more than 40 bytes and no newline"):
+    with pytest.raises(DataError, match="more than 40 bytes without a newline"):
         read_lines(str(tmp_path / "bomb.gz"))
 
 
@@ -115,6 +115,6 @@ def test_predict_leaves_an_endless_input(tmp_path: Path) -> None:
         )  # fmt: skip
     assert said.returncode == 2
     assert said.stderr == (
-        "regard: standard input, line 1: there are more than 67108864 bytes and no newline. "
-        "Give text, a line for each.\n"
+        "regard: standard input, line 1: more than 67108864 bytes without a newline. "
+        "Give text, one example a line.\n"
     )

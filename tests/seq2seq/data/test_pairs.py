@@ -133,7 +133,7 @@ def test_mismatched_counts_name_the_first_suspicious_line(
     assert fault.line is None
     assert f"has {300 + extra} lines" in fault.message or f"has {300 + extra}," in fault.message
     assert "300" in fault.message
-    words = fault.message.partition(" part at line " if place < 300 else "; line ")[2]
+    words = fault.message.partition(" misaligned from line " if place < 300 else "; line ")[2]
     assert abs(int(words.split()[0].rstrip(":")) - 1 - place) <= 1
     with pytest.raises(DataError, match=r"301|303"):
         clean(corpus, "skip")
@@ -167,7 +167,7 @@ def test_clean_stops_at_the_first_or_skips_and_counts(tmp_path: Path) -> None:
 
 
 def test_clean_with_nothing_left(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="of 2 items none"):
+    with pytest.raises(DataError, match="none of the 2 items"):
         clean(tsv(tmp_path, b"a\nb\n"), "skip")
 
 

@@ -58,7 +58,7 @@ def test_decoded_and_forced_read_the_same(folder: Path, name: str, width: int) -
     translator = Translator.load(folder / name)
     compared = 0
     for source, answer, weights, nothing in found(translator, translator.search(width, width)):
-        if translator.codec.target_text.encode(answer.text).ids != answer.tokens:
+        if translator.codec.target_tokenizer.encode(answer.text).ids != answer.tokens:
             continue
         (forced,) = soft_alignments(translator, [Pair(source, answer.text, 1)])
         torch.testing.assert_close(weights, forced.weights)

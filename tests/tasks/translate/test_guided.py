@@ -126,7 +126,7 @@ def test_sure_links_guide_before_possible_ones(pairs: Path, tmp_path: Path) -> N
     [
         ("0-0\n" * 119, r"links: has 119 lines of links, but .*pairs\.tsv has 120 pairs"),
         ("0-0\n" * 119 + "0-3\n", r"links, line 120: the link 0-3 \(counted from 0\)"),
-        ("0-0\n0:1\n" + "0-0\n" * 118, r"links, line 2: '0:1' is no link"),
+        ("0-0\n0:1\n" + "0-0\n" * 118, r"links, line 2: '0:1' is not a link"),
     ],
 )
 def test_broken_links_are_told_with_their_line(

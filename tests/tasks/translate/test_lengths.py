@@ -82,7 +82,7 @@ def test_what_is_truncated_is_answered_as_its_beginning(
     assert (long.text, long.score) == (short.text, pytest.approx(short.score))
     assert len(long.source) == MOST + 1
     assert after.text == translator.predict(["one"])[0].text
-    assert notes == ["line 2: the source has 25000 tokens, more than 7: only its first 7 are read."]
+    assert notes == ["line 2: the source has 25000 tokens, more than 7: only the first 7 are used."]
 
 
 def test_what_is_skipped_keeps_its_line(translator: Translator, notes: list[str]) -> None:

@@ -191,10 +191,10 @@ def test_files_that_hold_no_vocabulary(tmp_path: Path) -> None:
     ]  # fmt: skip
     for content in wrong:
         path.write_text(json.dumps(content))
-        with pytest.raises(DataError, match=r"text\.json holds"):
+        with pytest.raises(DataError, match=r"text\.json is not a readable tokenizer"):
             load_tokenizer(path)
     path.write_bytes(b"\xff{")
-    with pytest.raises(DataError, match="holds no vocabulary"):
+    with pytest.raises(DataError, match="is not a readable tokenizer"):
         load_tokenizer(path)
     with pytest.raises(DataError, match="cannot be written"):
         text_of("words").save(tmp_path / "none" / "text.json")
@@ -203,7 +203,7 @@ def test_files_that_hold_no_vocabulary(tmp_path: Path) -> None:
 def test_another_process_builds_the_same() -> None:
     code = (
         "from regard.seq2seq.data import build_tokenizers\n"
-        "from tests.seq2seq.data.test_text import LINES\n"
+        "from tests.seq2seq.data.test_tokenizers import LINES\n"
         "for kind in ('characters', 'words', 'subwords'):\n"
         "    for text in build_tokenizers(LINES, LINES[::-1], kind=kind, size=150):\n"
         "        print(text.fingerprint())"
@@ -228,7 +228,7 @@ def test_sizes_are_kept() -> None:
         assert source.unknown_characters("".join(LINES)) == [] or kind == "words"
     assert len(text_of("subwords")) == 140
     assert Subwords.build([]).encode("ab").ids == [UNK]
-    with pytest.raises(DataError, match="no room"):
+    with pytest.raises(DataError, match="is smaller than"):
         Subwords.build(LINES, 20)
     with pytest.raises(OptionError, match="'syllables'"):
         build_tokenizers(LINES, LINES, kind="syllables")

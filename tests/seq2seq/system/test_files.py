@@ -12,7 +12,7 @@ from regard.seq2seq.system.files import (
     open_regular,
     parse_json,
     read_regular,
-    write_whole,
+    write_atomic,
 )
 
 
@@ -80,7 +80,7 @@ def test_only_folders_are_gone_through(tmp_path: Path, make: Callable[[Path], No
 def test_a_file_has_at_most_so_many_bytes(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"12345")
     assert read_regular(tmp_path, "file", limit=5) == b"12345"
-    with pytest.raises(OSError, match="5 bytes where 4 are the most"):
+    with pytest.raises(OSError, match="5 bytes; the limit is 4"):
         read_regular(tmp_path, "file", limit=4)
     with pytest.raises(FileNotFoundError):
         read_regular(tmp_path, "none", limit=4)
@@ -96,11 +96,11 @@ def test_the_folder_itself_may_be_a_link(tmp_path: Path) -> None:
 
 
 def test_a_file_is_written_whole_or_not(tmp_path: Path) -> None:
-    write_whole(tmp_path, "file", b"new")
+    write_atomic(tmp_path, "file", b"new")
     assert read_regular(tmp_path, "file", limit=9) == b"new"
     (tmp_path / "folder").mkdir()
     with pytest.raises(OSError, match="directory"):
-        write_whole(tmp_path, "folder", b"new")
+        write_atomic(tmp_path, "folder", b"new")
     assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
 
 

@@ -112,5 +112,5 @@ def test_an_unknown_rule_is_told_the_right_ones() -> None:
 def test_the_product_needs_the_same_pair() -> None:
     forward, backward = torch.tensor([[0.9, 0.1]]), torch.tensor([[0.4], [0.1]])
     assert torch.allclose(product(forward, backward), torch.tensor([[0.6, 0.1]]))
-    with pytest.raises(ShapeError, match="its turn"):
+    with pytest.raises(ShapeError, match="its transpose"):
         product(forward, backward.mT)

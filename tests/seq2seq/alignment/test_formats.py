@@ -10,11 +10,11 @@ from regard.seq2seq.alignment import (
     Gold,
     Links,
     alignment_error,
-    as_pharaoh,
-    by_units,
-    joined,
+    format_pharaoh,
+    pool_to_units,
     read_naacl,
     read_pharaoh,
+    unit_spans,
 )
 from regard.seq2seq.alignment.pharaoh import check_range
 from regard.seq2seq.errors import DataError
@@ -24,7 +24,7 @@ links = st.frozensets(st.tuples(st.integers(0, 30), st.integers(0, 30)))
 
 @given(links, st.sampled_from([0, 1]))
 def test_what_is_written_is_read(own: Links, first: int) -> None:
-    (gold,) = read_pharaoh([as_pharaoh(own, first=first)], "it", first=first)
+    (gold,) = read_pharaoh([format_pharaoh(own, first=first)], "it", first=first)
     assert gold == Gold(own, frozenset())
 
 
@@ -44,7 +44,7 @@ def test_naacl_gathers_by_pair() -> None:
 
 @pytest.mark.parametrize(
     ("lines", "told"),
-    [(["0-0", "0-"], "gold, line 2: '0-' is no link"), (["0–1"], "line 1"), (["0-1"], "counts")],
+    [(["0-0", "0-"], "gold, line 2: '0-' is not a link"), (["0–1"], "line 1"), (["0-1"], "counts")],
 )
 def test_what_is_no_link_is_told_with_its_line(lines: list[str], told: str) -> None:
     with pytest.raises(DataError, match=told):
@@ -90,29 +90,29 @@ def test_counts_must_agree_and_something_must_be_sure() -> None:
 
 
 def test_units_of_a_text() -> None:
-    assert by_units("char", "a b", []) == [(0, 1), (1, 1), (2, 3)]
-    assert by_units("subword", "ab", [(0, 1), (1, 2), (2, 2)]) == [(0, 1), (1, 2)]
+    assert unit_spans("char", "a b", []) == [(0, 1), (1, 1), (2, 3)]
+    assert unit_spans("subword", "ab", [(0, 1), (1, 2), (2, 2)]) == [(0, 1), (1, 2)]
     with pytest.raises(OptionError, match='Choose "word"'):
-        by_units("words", "a", [])
+        unit_spans("words", "a", [])
 
 
 def test_shares_are_what_plain_loops_give() -> None:
     """A token's characters, one by one: which unit has each of them?"""
     tokens = [(0, 2), (2, 5), (5, 5), (5, 11), (11, 12), (12, 12)]
     units = [(0, 3), (3, 3), (4, 9), (9, 12)]
-    found = joined(torch.eye(6), tokens, tokens, tokens[:2] + tokens[3:5], units).weights
+    found = pool_to_units(torch.eye(6), tokens, tokens, tokens[:2] + tokens[3:5], units).weights
     for row, (start, end) in enumerate(tokens[:2] + tokens[3:5]):
         held = [sum(a <= n < b for n in range(start, end)) for a, b in units]
         expected = [each / sum(held) for each in held]
         assert found[row].tolist() == pytest.approx(expected)
 
 
-def test_joined_rows_still_sum_to_one() -> None:
+def test_pooled_rows_still_sum_to_one() -> None:
     """Pieces "un der", "stand" and an end; a piece with a space at its edge is the word's own."""
     source = [(0, 2), (2, 5), (5, 11), (11, 11)]
-    words = by_units("word", "under stand", source)
+    words = unit_spans("word", "under stand", source)
     weights = torch.rand(3, 4).softmax(-1)
-    found = joined(weights, [(0, 3), (3, 5), (5, 11)], source, words, words)
+    found = pool_to_units(weights, [(0, 3), (3, 5), (5, 11)], source, words, words)
     assert found.weights.shape == (2, 2)
     assert torch.allclose(found.weights.sum(-1) + found.nothing, torch.ones(2))
     assert found.nothing[1] == weights[2, 3]

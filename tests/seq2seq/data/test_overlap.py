@@ -11,7 +11,9 @@ def test_overlap_names_both_lines() -> None:
     found = list(overlap(pairs("a", "b", "b"), pairs("c", "b", "B", "a"), "valid.tsv"))
     assert [fault.line for fault in found] == [4, 6]
     assert not any(fault.severe for fault in found)
-    assert format_fault(found[0]) == "valid.tsv, line 4: is trained on too, in line 4 there: 'b'"
+    assert (
+        format_fault(found[0]) == "valid.tsv, line 4: is in the training set, too, at line 4: 'b'"
+    )
 
 
 def test_lacking_names_each_character_once() -> None:
