@@ -105,7 +105,7 @@ def align(
     one = open_aligning(run, reverse, last=last)
     note(f"{run}: {one.about}")
     whole = one.opened(files)
-    lengths.given(*one.models)
+    lengths.apply(*one.models)
     pairs = BoundedPairs(whole, one.who.bounded)  # links are of what is read
     pairs.check()
     rule: Extraction = Mutual(null) if mutual else Argmax(null)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.ranges import MOST_SEED, whole_from
+from regard.cli.ranges import MOST_SEED, integer_range
 
 MOST_STEPS = 10**9
 
@@ -13,7 +13,7 @@ Steps = Annotated[
     int,
     typer.Option(
         "--steps",
-        callback=whole_from("--steps", 1, MOST_STEPS),
+        callback=integer_range("--steps", 1, MOST_STEPS),
         help="How many updates to learn for.",
     ),
 ]
@@ -21,7 +21,7 @@ Seed = Annotated[
     int,
     typer.Option(
         "--seed",
-        callback=whole_from("--seed", 0, MOST_SEED),
+        callback=integer_range("--seed", 0, MOST_SEED),
         help="Everything random follows from it.",
     ),
 ]

@@ -1,4 +1,4 @@
-"""How long a line may be: options of every verb that asks a model, and what is noted of it."""
+"""Options for maximum lengths, and notes of the lines that were truncated or skipped."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.cli.output import note
-from regard.cli.ranges import whole_from
+from regard.cli.ranges import integer_range
 from regard.seq2seq.errors import ConfigError
 from regard.tasks.config.decoding import MAX_TOKENS
 
@@ -19,8 +19,8 @@ MaxSourceLength = Annotated[
     typer.Option(
         "--max-source-length",
         metavar="TOKENS",
-        callback=whole_from("--max-source-length", 1, MAX_TOKENS),
-        help="The most tokens of a source; else by what the run was trained on.",
+        callback=integer_range("--max-source-length", 1, MAX_TOKENS),
+        help="Maximum tokens of a source; by default from the training data.",
     ),
 ]
 MaxTargetLength = Annotated[
@@ -28,8 +28,8 @@ MaxTargetLength = Annotated[
     typer.Option(
         "--max-length",
         metavar="TOKENS",
-        callback=whole_from("--max-length", 1, MAX_TOKENS),
-        help="The most tokens of an answer or of a given target; else as above.",
+        callback=integer_range("--max-length", 1, MAX_TOKENS),
+        help="Maximum tokens of a hypothesis or a given target; by default from the training data.",
     ),
 ]
 WhatIfTooLong = Annotated[
@@ -37,13 +37,12 @@ WhatIfTooLong = Annotated[
     typer.Option(
         "--too-long",
         metavar="truncate|skip|error",
-        help="What becomes of a longer line: its first tokens are read (the default), it has no "
-        "answer, or all stop.",
+        help="What to do with a longer line: use its first tokens (the default), skip it, or stop.",
     ),
 ]
 CHOICES = ("truncate", "skip", "error")
 SHOWN = 10
-"""How many lines are named; the others are counted."""
+"""Maximum number of lines that are named; the others are counted."""
 
 
 def check_choice(too_long: str | None) -> None:
@@ -53,29 +52,29 @@ def check_choice(too_long: str | None) -> None:
 
 
 class LengthOptions:
-    """What the command line says of lengths; it notes each line that was truncated or skipped."""
+    """Maximum lengths from the command line; each truncated or skipped line is noted."""
 
     def __init__(self, source: int | None, target: int | None, too_long: str | None) -> None:
         check_choice(too_long)
         self._source, self._target, self._too_long = source, target, too_long
         self._noted: set[str] = set()
 
-    def given(self, *who: "Translator | WordAligner | None") -> None:
-        """Let these models be asked so."""
+    def apply(self, *who: "Translator | WordAligner | None") -> None:
+        """Set the maximum lengths of these predictors."""
         for each in who:
             if each is None:
                 continue
-            known = each.max_length
+            current = each.max_length
             each.note = self._note
             each.max_length = replace(
-                known,
-                source=self._source or known.source,
-                target=self._target or known.target,
-                too_long=self._too_long or known.too_long,
+                current,
+                source=self._source or current.source,
+                target=self._target or current.target,
+                too_long=self._too_long or current.too_long,
             )
 
     def _note(self, line: str) -> None:
-        """On the standard error, once each."""
+        """To standard error, once each."""
         if line in self._noted:
             return
         self._noted.add(line)
@@ -83,7 +82,7 @@ class LengthOptions:
             note(f"note: {line}")
 
     def sum_up(self) -> None:
-        """How many more there were than were named."""
+        """Note how many lines were not named."""
         more = len(self._noted) - SHOWN
         if more > 0:
             note(f"note: {more} more were too long, too.")

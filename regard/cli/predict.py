@@ -12,7 +12,7 @@ from regard.cli.config_options import found
 from regard.cli.lengths import LengthOptions, MaxSourceLength, MaxTargetLength, WhatIfTooLong
 from regard.cli.output import note, say
 from regard.cli.progress_bar import progress_bar
-from regard.cli.ranges import MOST_SEED, number_that, whole_from
+from regard.cli.ranges import MOST_SEED, integer_range, number_where
 from regard.seq2seq.errors import ConfigError
 from regard.tasks.config.decoding import MAX_BEAM
 
@@ -27,14 +27,16 @@ Input = Annotated[str, typer.Argument(metavar="[FILE]", help="Texts, one a line;
 Beams = Annotated[
     int | None,
     typer.Option(
-        "--beam", callback=whole_from("--beam", 1, MAX_BEAM), help=f"Beam size, {MAX_BEAM} at most."
+        "--beam",
+        callback=integer_range("--beam", 1, MAX_BEAM),
+        help=f"Beam size, {MAX_BEAM} at most.",
     ),
 ]
 Best = Annotated[
     int,
     typer.Option(
         "--best",
-        callback=whole_from("--best", 1, MAX_BEAM),
+        callback=integer_range("--best", 1, MAX_BEAM),
         help="So many answers to each line, as JSON lines.",
     ),
 ]
@@ -51,7 +53,7 @@ Temperature = Annotated[
     float,
     typer.Option(
         "--temperature",
-        callback=number_that(
+        callback=number_where(
             "--temperature", "a finite number greater than 0", lambda value: value > 0
         ),
         help="Of drawing: below 1 is bolder, above 1 more varied.",
@@ -61,7 +63,7 @@ TopP = Annotated[
     float,
     typer.Option(
         "--top-p",
-        callback=number_that(
+        callback=number_where(
             "--top-p", "a number above 0, and 1 at most", lambda value: 0 < value <= 1
         ),
         help="Draw among the likeliest tokens of this share in all.",
@@ -71,7 +73,7 @@ Seed = Annotated[
     int,
     typer.Option(
         "--seed",
-        callback=whole_from("--seed", 0, MOST_SEED),
+        callback=integer_range("--seed", 0, MOST_SEED),
         help="Other seeds draw other answers.",
     ),
 ]
@@ -119,7 +121,7 @@ def predict(
     from regard.tasks.translate import load_ensemble  # noqa: PLC0415
 
     translator = load_ensemble([run, *(others or ())], last=last, int8=int8)
-    lengths.given(translator)
+    lengths.apply(translator)
     if replace_unknown or dictionary is not None:
         translator.unknown = _replacement(translator, dictionary)
     note(f"{run}: {translator.about}")

@@ -1,4 +1,4 @@
-"""What a number on the command line may be: checked before anything is loaded."""
+"""Ranges of numbers on the command line, checked before anything is loaded."""
 
 from collections.abc import Callable
 
@@ -7,12 +7,12 @@ from regard.attention.core.options import check_number
 
 MOST_SEED = 2**63 - 1
 
-Whole = Callable[[int | None], int | None]
-Number = Callable[[float | None], float | None]
+IntegerCheck = Callable[[int | None], int | None]
+NumberCheck = Callable[[float | None], float | None]
 
 
-def whole_from(option: str, least: int, most: int) -> Whole:
-    """For an option that is a whole number in a range."""
+def integer_range(option: str, least: int, most: int) -> IntegerCheck:
+    """A check for an integer option in a range."""
 
     def checked(value: int | None) -> int | None:
         if value is None or least <= value <= most:
@@ -24,8 +24,8 @@ def whole_from(option: str, least: int, most: int) -> Whole:
     return checked
 
 
-def number_that(option: str, needed: str, fits: Callable[[float], bool]) -> Number:
-    """For an option that is a finite number of some kind."""
+def number_where(option: str, needed: str, fits: Callable[[float], bool]) -> NumberCheck:
+    """A check for an option that is a finite number."""
 
     def checked(value: float | None) -> float | None:
         return None if value is None else check_number(option, value, needed, fits)
@@ -33,6 +33,6 @@ def number_that(option: str, needed: str, fits: Callable[[float], bool]) -> Numb
     return checked
 
 
-def share(option: str) -> Number:
-    """For an option that is a number from 0 to 1."""
-    return number_that(option, "a number from 0 to 1", lambda value: 0 <= value <= 1)
+def share(option: str) -> NumberCheck:
+    """A check for an option that is a number from 0 to 1."""
+    return number_where(option, "a number from 0 to 1", lambda value: 0 <= value <= 1)

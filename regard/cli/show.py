@@ -89,7 +89,7 @@ def show(
         from regard.tasks.align.attention_view import attention_map as found_by  # noqa: PLC0415
 
         aligner = WordAligner.load(run, last=last)
-        lengths.given(aligner)
+        lengths.apply(aligner)
         found = found_by(aligner, text, target, units=units, layer=layer, one=readings == "one")
         note(f"{run}: {aligner.about}")
     else:
@@ -98,7 +98,7 @@ def show(
         from regard.tasks.translate.faithfulness import faithfulness  # noqa: PLC0415
 
         translator = Translator.load(run, last=last)
-        lengths.given(translator)
+        lengths.apply(translator)
         pair = given(translator, text, target, beam)
         found = attention_map(
             translator, pair, forced=target is not None, units=units, layer=layer,
