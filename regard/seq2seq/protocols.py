@@ -1,11 +1,11 @@
 """The seams of the toolkit: what a loop, a search and a task know of a model, and no more.
 
-    Trainable   has a loss                       what the training loop sees
-    Stepper     takes one token at a time        what a search sees
-    Predictor   answers                          what a command sees
-    Readable    tells its weights for a target   what a picture sees
+    nn.Module    model(batch) is the loss         what the training loop sees
+    Stepper      takes one token at a time        what a search sees
+    HasWeights   has weights for a given target   what a picture sees
 
-A model has those of them that it can; nobody asks what kind of model it is.
+A model has those of them that it can; nobody asks what kind of model it is. That the loss is
+`forward` lets DistributedDataParallel and FSDP wrap it.
 """
 
 from collections.abc import Mapping
@@ -39,22 +39,17 @@ class Encoded:
 
 @dataclass(slots=True)
 class LossTerm:
-    """One part of a loss. The objective is Σ weight · total / count over the terms."""
+    """One part of a loss. What is minimised is Σ weight · total / count over the terms."""
 
     total: Float[Tensor, ""]
     count: int
     weight: float = 1.0
+    unit: str = ""
+    """Which of the batch's `counts()` it is divided by; the one of its own name if empty."""
 
 
 Loss = Mapping[str, LossTerm]
 """By name: "tokens", "coverage", "reinforce", "baseline", "links"."""
-
-
-@runtime_checkable
-class Trainable(Protocol):
-    """Whatever has a loss."""
-
-    def loss(self, batch: Batch) -> Loss: ...
 
 
 @runtime_checkable
@@ -141,11 +136,3 @@ class Prediction:
     weights: Float[Tensor, "target source"] | None = None
     tokens: list[int] = field(default_factory=list)
     """The target's as the model said them: ids."""
-
-
-@runtime_checkable
-class Predictor(Protocol):
-    """Whatever answers."""
-
-    def predict(self, batch: Batch) -> list[list[Prediction]]:
-        """For each item its answers, the best first."""

@@ -10,6 +10,7 @@ from regard import Attention, scores, selection
 from regard.seq2seq import decoders, encoders
 from regard.seq2seq.batch import BOS, EOS, PAD, SourceTarget, Tokens
 from regard.seq2seq.models.encoder_decoder import EncoderDecoder
+from regard.seq2seq.objectives import Objective
 from regard.seq2seq.outputs.output_layer import LinearOutput
 from regard.seq2seq.outputs.pointer_generator import PointerGenerator
 
@@ -28,12 +29,21 @@ class Case:
     encoder: Callable[[], nn.Module]
     decoder: Callable[[], nn.Module]
 
-    def build(self, *, copying: bool = False, dtype: torch.dtype = torch.float64, **options: float):
+    def build(
+        self,
+        *objectives: Objective,
+        copying: bool = False,
+        dtype: torch.dtype = torch.float64,
+        smoothing: float = 0.0,
+    ):
         torch.manual_seed(3)
         decoder = self.decoder()
         readout = LinearOutput(decoder.size, TARGET)
         readout = PointerGenerator(readout) if copying else readout
-        return EncoderDecoder(self.encoder(), decoder, readout, **options).to(dtype).eval()
+        model = EncoderDecoder(
+            self.encoder(), decoder, readout, smoothing=smoothing, objectives=objectives
+        )
+        return model.to(dtype).eval()
 
     def __str__(self) -> str:
         return self.name
@@ -174,5 +184,5 @@ def chosen(pairs: SourceTarget, order: list[int], *, more: int = 0) -> SourceTar
 
 def total(model: EncoderDecoder, pairs: SourceTarget) -> Tensor:
     """The objective."""
-    terms = model.loss(pairs).values()
+    terms = model(pairs).values()
     return sum(term.weight * term.total / term.count for term in terms)

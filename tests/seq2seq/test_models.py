@@ -1,11 +1,13 @@
 """Laws that every model keeps: by whatever encoder, decoder and attention."""
 
+from pathlib import Path
+
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from regard.seq2seq.batch import BOS, SourceTarget
-from regard.seq2seq.protocols import HasWeights, Stepper, Trainable
+from regard.seq2seq.protocols import HasWeights, Stepper
 from tests.seq2seq.model_cases import (
     ADDING_UP,
     CASES,
@@ -48,7 +50,7 @@ def real(pairs: SourceTarget) -> Tensor:
 @some_cases
 def test_a_model_is_what_a_loop_a_search_and_a_picture_see(case: Case) -> None:
     model = case.build()
-    assert isinstance(model, Trainable)
+    assert "tokens" in model(batch())
     assert isinstance(model, Stepper)
     assert isinstance(model, HasWeights)
 
@@ -84,7 +86,7 @@ def test_padding_beside_a_sentence_changes_nothing(case: Case) -> None:
         expected = log_probs_whole(model, alone)
         torch.testing.assert_close(together[number, :length], expected[0], **EXACT)
         torch.testing.assert_close(log_probs_whole(model, padded)[:, :length], expected, **EXACT)
-    one, other = (model.loss(each)["tokens"].total for each in (alone, padded))
+    one, other = (model(each)["tokens"].total for each in (alone, padded))
     torch.testing.assert_close(one, other, **EXACT)
 
 
@@ -180,10 +182,10 @@ def test_without_training_a_target_is_itself() -> None:
     pairs = batch()
     log_probs = log_probs_whole(plain, pairs).gather(-1, pairs.target.ids[:, 1:, None])[..., 0]
     for model in (plain, smooth):
-        term = model.loss(pairs)["tokens"]
+        term = model(pairs)["tokens"]
         torch.testing.assert_close(term.total, -log_probs[real(pairs)].sum(), **EXACT)
         assert term.count == int(real(pairs).sum())
-    assert not torch.allclose(smooth.train().loss(pairs)["tokens"].total, term.total)
+    assert not torch.allclose(smooth.train()(pairs)["tokens"].total, term.total)
 
 
 @every_case
@@ -228,3 +230,20 @@ def test_an_empty_source_breaks_nothing(case: Case) -> None:
     assert nothing.source.ids.shape == (1, 0)
     length = alone.shape[2]
     torch.testing.assert_close(found[:1, :, :length], alone, **EXACT)
+
+
+def test_distributed_data_parallel_wraps_the_loss(tmp_path: Path) -> None:
+    """One process of one: the terms and gradients are those of the bare model."""
+    model, pairs = CASES[2].build(), batch()
+    sum(term.total for term in model(pairs).values()).backward()
+    wanted = [parameter.grad.clone() for parameter in model.parameters()]
+    model.zero_grad()
+    init = f"file://{tmp_path / 'rendezvous'}"
+    torch.distributed.init_process_group("gloo", init_method=init, rank=0, world_size=1)
+    try:
+        wrapped = nn.parallel.DistributedDataParallel(model)
+        sum(term.total for term in wrapped(pairs).values()).backward()
+    finally:
+        torch.distributed.destroy_process_group()
+    for parameter, gradient in zip(model.parameters(), wanted, strict=True):
+        torch.testing.assert_close(parameter.grad, gradient, rtol=0.0, atol=0.0)

@@ -57,7 +57,7 @@ def test_a_copy_is_learned(make, steps: int) -> None:
     model = make()
     optimiser = torch.optim.Adam(model.parameters(), lr=5e-3)
     for step in range(steps):
-        term = model.loss(pairs(64, 100 + step))["tokens"]
+        term = model(pairs(64, 100 + step))["tokens"]
         optimiser.zero_grad()
         (term.total / term.count).backward()
         optimiser.step()

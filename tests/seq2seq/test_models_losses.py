@@ -12,6 +12,12 @@ from regard.attention.core.errors import OptionError, ShapeError
 from regard.seq2seq.batch import SourceTarget
 from regard.seq2seq.errors import DataError
 from regard.seq2seq.nn import linear_cross_entropy
+from regard.seq2seq.objectives import (
+    CoverageObjective,
+    GuidedAlignmentObjective,
+    Objective,
+    coverage_loss,
+)
 from regard.seq2seq.outputs.output_layer import CopyInputs, LinearOutput
 from regard.seq2seq.outputs.pointer_generator import PointerGenerator
 from regard.seq2seq.protocols import Encoded
@@ -150,13 +156,15 @@ def drawing() -> Case:
 
 def test_draws_learn_from_what_came_of_them() -> None:
     model, pairs = drawing().build(), batch()
-    assert set(model.loss(pairs)) == {"tokens"}  # the best is taken, and nothing drawn
+    assert set(model(pairs)) == {"tokens"}  # the best is taken, and nothing drawn
     model.train()
     torch.manual_seed(1)
-    terms = model.loss(pairs)
+    terms = model(pairs)
     assert set(terms) == {"tokens", "reinforce", "baseline"}
-    parts = {name: list(module.parameters()) for name, module in
-             (("score", model.decoder.attention.score), ("baseline", model.baseline))}  # fmt: skip
+    parts = {
+        "score": list(model.decoder.attention.score.parameters()),
+        "baseline": list(model.reinforce.baseline.parameters()),
+    }
     for term, touched in (("reinforce", "score"), ("baseline", "baseline")):
         for name, parameters in parts.items():
             gradients = torch.autograd.grad(
@@ -179,10 +187,10 @@ def test_the_expected_gradient_of_draws_is_that_of_the_expected_log_probability(
     weight = attention.score.query_weight
     expected = torch.autograd.grad(-(chances * rewards).sum(), weight)[0]
     with torch.no_grad():
-        model.baseline.bias.copy_(rewards.mean() + 0.1)
+        model.reinforce.baseline.bias.copy_(rewards.mean() + 0.1)
     torch.manual_seed(0)
     rounds = 4096
-    term = model.loss(chosen(pairs, [0] * rounds))["reinforce"]
+    term = model(chosen(pairs, [0] * rounds))["reinforce"]
     found = torch.autograd.grad(term.total / rounds, weight)[0]
     assert float((found - expected).norm()) < 0.2 * float(expected.norm())
 
@@ -198,31 +206,29 @@ def reward(model, pairs: SourceTarget, encoded: Encoded, place: int) -> Tensor:
 def test_coverage_counts_what_is_read_twice() -> None:
     weights = torch.tensor([[[0.5, 0.5], [0.9, 0.1], [0.3, 0.7]]])
     mask = torch.tensor([[True, True, False]])
-    torch.testing.assert_close(
-        linear_cross_entropy.coverage_loss(weights, mask), torch.tensor(0.5 + 0.1)
-    )
-    model, pairs = CASES[4].build(coverage=0.5), batch()
-    term = model.loss(pairs)["coverage"]
+    torch.testing.assert_close(coverage_loss(weights, mask), torch.tensor(0.5 + 0.1))
+    model, pairs = CASES[4].build(CoverageObjective(0.5)), batch()
+    term = model(pairs)["coverage"]
     read, mask = model.read(pairs)["decoder"], model._target(pairs)[2]
-    torch.testing.assert_close(term.total, linear_cross_entropy.coverage_loss(read, mask))
+    torch.testing.assert_close(term.total, coverage_loss(read, mask))
     assert (term.weight, term.count) == (0.5, pairs.counts()["tokens"])
 
 
 def test_links_pull_the_weights_to_them() -> None:
-    model, pairs = CASES[2].build(links=1.0), batch()
-    assert "links" not in model.loss(pairs)
+    model, pairs = CASES[2].build(GuidedAlignmentObjective(1.0)), batch()
+    assert "links" not in model(pairs)
     read = model.read(pairs)["decoder"]
     pairs.links = torch.zeros_like(read)
     pairs.links[..., 0] = 1.0
     pairs.links[2, 0] = 0.0  # nothing is linked
     mask = model._target(pairs)[2]
     pairs.links[~mask] = 0.0
-    found = model.loss(pairs)["links"]
+    found = model(pairs)["links"]
     expected = -(read[mask][:, 0].log() * pairs.links[mask][:, 0]).sum()
     torch.testing.assert_close(found.total, expected)
     pairs.links = pairs.links[:, 1:]
     with pytest.raises(ShapeError, match="links have shape"):
-        model.loss(pairs)
+        model(pairs)
 
 
 @pytest.mark.parametrize("later", [0, 1])
@@ -230,11 +236,11 @@ def test_links_pull_the_weights_to_them() -> None:
 @pytest.mark.parametrize("case", ADDING_UP, ids=str)
 def test_the_links_term_is_what_plain_loops_give(case: Case, layer: str, later: int) -> None:
     """Each linked token with the row that it is predicted from, or the next."""
-    model, pairs = case.build(links=0.3, links_layer=layer + "+1" * later), batch()
+    model, pairs = case.build(GuidedAlignmentObjective(0.3, layer + "+1" * later)), batch()
     readings = model.read(pairs)
     if layer and not any(name.startswith(layer) for name in readings):
         with pytest.raises(OptionError, match="has no layer"):
-            model.loss(_linked(pairs, readings["decoder"]))
+            model(_linked(pairs, readings["decoder"]))
         return
     names = [name for name in readings if "/" in name]
     known = list(dict.fromkeys(name.split("/")[0] for name in names)) or ["decoder"]
@@ -242,7 +248,7 @@ def test_the_links_term_is_what_plain_loops_give(case: Case, layer: str, later: 
     own = [readings[name] for name in names if f"{name}/".startswith(f"{chosen}/")]
     read = torch.stack(own).mean(0) if own else readings[chosen]
     assert pairs.target is not None
-    term, expected, count = model.loss(_linked(pairs, read))["links"], 0.0, 0
+    term, expected, count = model(_linked(pairs, read))["links"], 0.0, 0
     assert pairs.links is not None
     for row, length in enumerate(pairs.target.lengths.tolist()):
         for token in range(length - 2):  # `END` is never linked
@@ -268,13 +274,13 @@ def _linked(pairs: SourceTarget, like: Tensor) -> SourceTarget:
 def test_what_a_batch_lacks_is_named() -> None:
     model, pairs = CASES[2].build(copying=True), batch()
     with pytest.raises(DataError, match="what can be copied"):
-        model.loss(pairs)
+        model(pairs)
     pairs.target = None
     with pytest.raises(DataError, match="sources only"):
-        model.loss(pairs)
+        model(pairs)
 
 
-@pytest.mark.parametrize("options", [{"copying": True}, {"coverage": 1.0}, {"links": 1.0}])
-def test_what_reads_nothing_can_copy_nothing(options: dict[str, float]) -> None:
-    with pytest.raises(OptionError, match="NoAttentionDecoder reads nothing"):
-        CASES[0].build(**options)
+@pytest.mark.parametrize("objectives", [[], [CoverageObjective()], [GuidedAlignmentObjective()]])
+def test_without_attention_nothing_is_copied_covered_or_linked(objectives: list[Objective]) -> None:
+    with pytest.raises(OptionError, match="NoAttentionDecoder has no attention"):
+        CASES[0].build(*objectives, copying=not objectives)

@@ -1,23 +1,25 @@
 """An encoder, a decoder and a readout: p(target | source)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch.nn import functional
 
 from regard.attention.core.errors import OptionError
 from regard.attention.masks import Lengths
-from regard.attention.selection import Hard
 from regard.seq2seq.batch import UNK, Batch, SourceTarget
-from regard.seq2seq.decoders import Decoder, DecoderOutput, DecoderState, HasAttention
-from regard.seq2seq.decoders.attention_maps import attention_maps, choose_map
+from regard.seq2seq.decoders import Decoder, DecoderOutput, DecoderState
+from regard.seq2seq.decoders.attention_maps import attention_maps
 from regard.seq2seq.encoders import Encoder
 from regard.seq2seq.errors import DataError
-from regard.seq2seq.nn.linear_cross_entropy import coverage_loss
-from regard.seq2seq.objectives.guided_alignment import guided_alignment_loss
+from regard.seq2seq.objectives import (
+    Objective,
+    Output,
+    ReinforceObjective,
+    draws_by_reinforce,
+)
 from regard.seq2seq.outputs.output_layer import CopyInputs, OutputLayer
 from regard.seq2seq.protocols import DecodeStep, Loss, LossTerm, StepperState
 
@@ -41,19 +43,16 @@ class SearchState:
 
 
 class EncoderDecoder(nn.Module):
-    """p(target | source): it has a loss, takes steps and tells its weights.
+    """p(target | source): called with a batch it is the loss; it takes steps and has weights.
 
     Args:
-        encoder: Sources to what is known of them.
+        encoder: Sources to what attention reads.
         decoder: That and targets to features.
         readout: Features to tokens.
-        smoothing: What share of a target goes to all tokens alike in training; otherwise none
-            does, so that the loss is the logarithm of the perplexity.
-        coverage: How much it counts to read something twice (See 2017).
-        links: How much given alignments count (Garg 2019).
-        links_layer: Which reading they are held to, as `readings.chosen` has it.
-        reinforce: How much the draws of `selection.Hard` learn from what came of them.
-        baseline: How much the head learns that foretells what comes of them.
+        smoothing: Label smoothing in training; none otherwise, so that the loss is the logarithm
+            of the perplexity.
+        objectives: What it is trained for beside the cross-entropy of its tokens. A decoder that
+            samples what it reads learns by `ReinforceObjective`, given or not.
     """
 
     def __init__(
@@ -63,44 +62,39 @@ class EncoderDecoder(nn.Module):
         readout: OutputLayer,
         *,
         smoothing: float = 0.0,
-        coverage: float = 0.0,
-        links: float = 0.0,
-        links_layer: str = "",
-        reinforce: float = 1.0,
-        baseline: float = 1.0,
+        objectives: Sequence[Objective] = (),
     ) -> None:
         super().__init__()
         self.encoder, self.decoder, self.readout = encoder, decoder, readout
-        self.smoothing, self.coverage = smoothing, coverage
-        self.links, self.links_layer = links, links_layer
-        self.reinforce, self.baseline_weight = reinforce, baseline
-        self.baseline = nn.Linear(decoder.size, 1) if _needs_reinforce(decoder) else None
-        if not decoder.has_attention and (readout.copies or coverage or links):
+        self.smoothing = smoothing
+        self.objectives = _with_reinforce(objectives, decoder)
+        for objective in self.objectives:
+            if isinstance(objective, nn.Module):
+                self.add_module(objective.name, objective)
+        needs_attention = [each.name for each in self.objectives if each.needs_attention]
+        if not decoder.has_attention and (readout.copies or needs_attention):
             raise OptionError(
-                f"{type(decoder).__name__} reads nothing of the source, so that nothing can be "
-                "copied, covered or linked. Choose a decoder with attention, or leave these out."
+                f"{type(decoder).__name__} has no attention, so nothing can be copied, covered or "
+                "linked. Choose a decoder with attention, or leave these out."
             )
 
-    def loss(self, batch: Batch) -> Loss:
-        """By name: "tokens" always; the others where there is something to them."""
+    def forward(self, batch: Batch) -> Loss:
+        """The loss, by name: "tokens" always, then the terms of each objective."""
         assert isinstance(batch, SourceTarget)
         inputs, targets, real = self._target(batch)
-        whole = self.decoder.forward(inputs, self.encoder(batch.source))
-        aside = self._copy_inputs(batch, whole, real)
-        if aside is None:
+        encoded = self.encoder(batch.source)
+        decoded = self.decoder.forward(inputs, encoded)
+        copy_inputs = self._copy_inputs(batch, decoded, real)
+        if copy_inputs is None:
             targets = self._map_unknown(targets)
-        features, count = whole.features[real], batch.counts()["tokens"]
         smoothing = self.smoothing if self.training else 0.0
-        total, log_probs = self.readout.loss(features, targets[real], smoothing, aside)
-        terms = {"tokens": LossTerm(total, count)}
-        if self.coverage:
-            terms["coverage"] = LossTerm(coverage_loss(_weights(whole), real), count, self.coverage)
-        if self.links and batch.links is not None:
-            held = choose_map(attention_maps(whole), self.links_layer)
-            total = guided_alignment_loss(held, batch.links)
-            terms["links"] = LossTerm(total, batch.counts()["links"], self.links)
-        if self.baseline is not None and self.training:
-            terms |= self._reinforce_terms(self.baseline, whole, real, log_probs)
+        total, log_probs = self.readout.loss(
+            decoded.features[real], targets[real], smoothing, copy_inputs
+        )
+        output = Output(encoded, decoded, real, log_probs, self.training)
+        terms = {"tokens": LossTerm(total, batch.counts()["tokens"])}
+        for objective in self.objectives:
+            terms |= objective(output, batch)
         return terms
 
     def start(self, batch: Batch, width: int) -> SearchState:
@@ -112,7 +106,7 @@ class EncoderDecoder(nn.Module):
         return SearchState(state, _copies(batch)[:, None], batch.extra_vocab)
 
     def step(self, tokens: Int[Tensor, "sentence beam"], state: StepperState) -> DecodeStep:
-        """One more token of each beam, `BEGIN` at first."""
+        """One more token of each beam, BOS at first."""
         assert isinstance(state, SearchState)
         stepped = self.decoder.step(self._map_unknown(tokens), state.decoder)
         aside = None
@@ -140,7 +134,9 @@ class EncoderDecoder(nn.Module):
     def _target(self, batch: SourceTarget) -> tuple[Tensor, Tensor, Bool[Tensor, "batch target"]]:
         """What goes in, what must come out, and where neither is padding."""
         if batch.target is None:
-            raise DataError("the batch has sources only. Give targets, too: Pairs(…, target=…).")
+            raise DataError(
+                "the batch has sources only. Give targets, too: SourceTarget(…, target=…)."
+            )
         ids = batch.target.ids
         real = Lengths(batch.target.lengths - 1).dense(1, ids.shape[1] - 1)[:, 0]
         return self._map_unknown(ids[:, :-1]), ids[:, 1:], real
@@ -157,39 +153,12 @@ class EncoderDecoder(nn.Module):
         copies = _copies(batch)[:, None].expand(-1, real.shape[1], -1)
         return CopyInputs(_weights(whole)[real], copies[real], batch.extra_vocab)
 
-    def _reinforce_terms(
-        self,
-        baseline: nn.Linear,
-        whole: DecoderOutput,
-        real: Bool[Tensor, "batch target"],
-        log_probs: Float[Tensor, " row"],
-    ) -> dict[str, LossTerm]:
-        """Draws are rewarded by how likely they made their token and all later ones.
 
-        So their gradient is that of the expected log-probability (Xu 2015, eq. 12). What a head
-        foretells of the reward is taken off: it lowers the variance and leaves the expectation, for
-        it sees the features before the draw and not those that came of it.
-        """
-        each = log_probs.new_zeros(real.shape).masked_scatter(real, log_probs)
-        reward = each.flip(1).cumsum(1).flip(1)[real]
-        before = functional.pad(whole.features.detach()[:, :-1], (0, 0, 1, 0))
-        foretold = baseline(before[real])[:, 0]
-        drawn = whole.readings["decoder"].log_probs[real]
-        gain = ((reward - foretold).detach() * drawn).sum()
-        return {
-            "reinforce": LossTerm(-gain, len(reward), self.reinforce),
-            "baseline": LossTerm(
-                (foretold - reward).square().sum(), len(reward), self.baseline_weight
-            ),
-        }
-
-
-def _needs_reinforce(decoder: Decoder) -> bool:
-    """Must its attention be told what came of its draws?"""
-    if not isinstance(decoder, HasAttention):
-        return False
-    select = decoder.attention.select
-    return isinstance(select, Hard) and select.gradient == "reinforce"
+def _with_reinforce(objectives: Sequence[Objective], decoder: Decoder) -> tuple[Objective, ...]:
+    given = any(isinstance(each, ReinforceObjective) for each in objectives)
+    if given or not draws_by_reinforce(decoder):
+        return tuple(objectives)
+    return (*objectives, ReinforceObjective(decoder.size))
 
 
 def _weights(whole: DecoderOutput) -> Float[Tensor, "batch target source"]:
@@ -202,6 +171,6 @@ def _copies(batch: SourceTarget) -> Int[Tensor, "batch source"]:
     if batch.copy_ids is None:
         raise DataError(
             "the batch does not say what can be copied. Give each source token as an id of the "
-            "target: Pairs(…, copies=…)."
+            "target: SourceTarget(…, copy_ids=…)."
         )
     return batch.copy_ids

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
@@ -156,19 +156,3 @@ def _transposed(
         scores -= smoothing / scores.shape[-1]
     scores.scatter_add_(-1, targets[:, None], torch.full_like(own, smoothing - 1))
     return -((1 - smoothing) * chosen + smoothing * (mean - log_total)).sum()
-
-
-def alignment_loss(
-    weights: Float[Tensor, "row source"], links: Float[Tensor, "row source"]
-) -> Float[Tensor, ""]:
-    """How far the weights are from given alignments: −Σ links · log weights (Chen 2016, eq. 8)."""
-    # The slope of a logarithm near 0 would drown all others.
-    return -(links * weights.clamp(min=torch.finfo(weights.dtype).eps).log()).sum()
-
-
-def coverage_loss(
-    weights: Float[Tensor, "batch target source"], real: Bool[Tensor, "batch target"]
-) -> Float[Tensor, ""]:
-    """How much is read that was read before: Σ min(weights, their sum so far) (See 2017, 2.3)."""
-    before = weights.cumsum(1) - weights
-    return torch.minimum(weights, before)[real].sum()

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from regard.attention.kernels import flush_denormals
 from regard.seq2seq.batch import Batch
 from regard.seq2seq.errors import RunError
-from regard.seq2seq.protocols import Loss, Trainable
+from regard.seq2seq.protocols import Loss, LossTerm
 from regard.seq2seq.training.optimizer import Optimiser
 from regard.seq2seq.training.seeds import seed_torch
 
@@ -50,7 +50,6 @@ def updates(
     the counts of the whole, so the parts of a batch give the gradient of the whole. Update n draws
     from (seed, "step", n) alone; `done` is the number of updates made before.
     """
-    trainable = _trainable(model)
     device = next(model.parameters()).device
     for step, parts in enumerate(batches, done + 1):
         seed_torch(seed, "step", step)
@@ -60,8 +59,8 @@ def updates(
         with flush_denormals():
             for part in parts:
                 with torch.autocast(device.type, torch.bfloat16, enabled=autocast):
-                    loss = trainable.loss(part.to(device))
-                    objective = tally.objective(loss, part)
+                    loss = _terms(model(part.to(device)), step)
+                    objective = tally.objective(loss)
                 objective.backward()
             made = tally.checked()
             norm = optimiser.norm()
@@ -75,10 +74,13 @@ def updates(
         yield Update(step, value, terms, norm, optimiser.rate(step), tally.counts)
 
 
-def _trainable(model: nn.Module) -> Trainable:
-    if not isinstance(model, Trainable):
-        raise RunError(f"{type(model).__name__} has no loss(batch). Give a model that has one.")
-    return model
+def _terms(found: object, step: int) -> Loss:
+    if not (isinstance(found, Mapping) and found):
+        raise RunError(
+            f"the model returned no terms of a loss at step {step}. Let forward(batch) return a "
+            "LossTerm by name."
+        )
+    return found
 
 
 class _Tally:
@@ -95,32 +97,29 @@ class _Tally:
         self._weights: dict[str, float] = {}
         self._totals: list[dict[str, Tensor]] = []
 
-    def objective(self, loss: Loss, part: Batch) -> Tensor:
+    def objective(self, loss: Loss) -> Tensor:
         """This part's share of Σ weight · total / count."""
         shares = []
         for name, term in loss.items():
             if name not in self._whole:
-                self._whole[name] = self._divisor(name, term.count, part)
+                self._whole[name] = self._divisor(name, term)
             self._counted[name] = self._counted.get(name, 0) + term.count
             self._weights[name] = term.weight
             shares.append(term.total * (term.weight / max(1, self._whole[name])))
         self._totals.append({name: term.total.detach() for name, term in loss.items()})
-        if not shares:
-            raise RunError(f"the model's loss has no terms at step {self.step}. Give it one.")
         return sum(shares[1:], start=shares[0])
 
-    def _divisor(self, name: str, count: int, part: Batch) -> int:
-        """The whole's count of what this term counts: by its name, or else by its number."""
+    def _divisor(self, name: str, term: LossTerm) -> int:
+        """The count of the whole batch that this term is divided by."""
         if len(self.parts) == 1:
-            return count
-        if name in self.counts:
-            return self.counts[name]
-        for unit, counted in part.counts().items():
-            if counted == count:
-                return self.counts[unit]
+            return term.count
+        unit = term.unit or name
+        if unit in self.counts:
+            return self.counts[unit]
         raise RunError(
-            f"the term {name!r} counts {count} in a part of the batch that counts "
-            f"{dict(part.counts())}. Name it in the batch's counts(), or train with accumulate 1."
+            f"the term {name!r} is divided by the count of {unit!r}, but the batch counts "
+            f"{', '.join(self.counts)}. Name one of them, LossTerm(…, unit=…), add it to the "
+            "batch's counts(), or train with accumulate 1."
         )
 
     def checked(self) -> dict[str, tuple[float, float]]:

@@ -31,7 +31,7 @@ class TrainingJob:
     """What is trained, on what, and how it is judged."""
 
     model: nn.Module
-    """A `Trainable`, built after `seeds.settle(seed, "initialisation")`."""
+    """Called with a batch it is the loss; built after `seed_torch(seed, "initialisation")`."""
 
     corpus: Corpus[Any]
     codec: Codec[Any, Any]

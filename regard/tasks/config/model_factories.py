@@ -1,6 +1,6 @@
 """From a configuration's model to p(target | source)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -12,6 +12,7 @@ from regard.seq2seq.decoders import transformer as transformer_decoder
 from regard.seq2seq.encoders import Encoder, recurrent
 from regard.seq2seq.encoders import transformer as transformer_encoder
 from regard.seq2seq.models.encoder_decoder import EncoderDecoder
+from regard.seq2seq.objectives import Objective
 from regard.seq2seq.outputs.output_layer import LinearOutput
 from regard.seq2seq.outputs.pointer_generator import PointerGenerator
 from regard.tasks.config.factories import build_attention
@@ -34,9 +35,7 @@ def build_model(
     *,
     shared: bool = False,
     smoothing: float = 0.0,
-    coverage: float = 0.0,
-    links: float = 0.0,
-    links_layer: str = "",
+    objectives: Sequence[Objective] = (),
 ) -> EncoderDecoder:
     """A model with new weights; raise if the machine has no room for them.
 
@@ -45,10 +44,8 @@ def build_model(
         source: How many tokens the source's vocabulary has.
         target: How many the target's has.
         shared: Are both one vocabulary? Then tied embeddings are one table, too.
-        smoothing: What share of a target goes to all tokens alike.
-        coverage: How much it counts to read a place twice.
-        links: How much given alignments count.
-        links_layer: Which reading they are held to.
+        smoothing: Label smoothing.
+        objectives: What it is trained for beside the cross-entropy.
     """
 
     def build() -> EncoderDecoder:
@@ -63,9 +60,7 @@ def build_model(
             decoder,
             PointerGenerator(readout) if copying else readout,
             smoothing=smoothing,
-            coverage=coverage,
-            links=links,
-            links_layer=links_layer,
+            objectives=objectives,
         )
 
     # On no device at first: that takes no memory and draws nothing.

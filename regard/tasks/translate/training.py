@@ -4,6 +4,7 @@ from pathlib import Path
 
 from regard.seq2seq.data import GoldLinks, PairCodec, Tokenizer
 from regard.seq2seq.models.encoder_decoder import EncoderDecoder
+from regard.seq2seq.objectives import CoverageObjective, GuidedAlignmentObjective, Objective
 from regard.seq2seq.training import Outcome, Reporter, Validate
 from regard.tasks.config.model_factories import build_model
 from regard.tasks.config.translate import TranslateConfig
@@ -37,14 +38,21 @@ def codec_of(
 
 def _model(config: TranslateConfig, codec: PairCodec, _: Examples) -> EncoderDecoder:
     source, target = codec.source_tokenizer, codec.target_tokenizer
-    training = config.training
     return build_model(
         config.model, len(source), len(target),
         shared=source is target,
-        smoothing=training.smoothing, coverage=training.coverage,
-        links=training.links if config.data.links else 0.0,
-        links_layer=guided_alignment_layer(config),
+        smoothing=config.training.smoothing, objectives=_objectives(config),
     )  # fmt: skip
+
+
+def _objectives(config: TranslateConfig) -> list[Objective]:
+    coverage, links = config.training.coverage, config.training.links
+    found: list[Objective] = []
+    if coverage:
+        found.append(CoverageObjective(coverage))
+    if is_guided(config):
+        found.append(GuidedAlignmentObjective(links, guided_alignment_layer(config)))
+    return found
 
 
 def _judge(config: TranslateConfig, codec: PairCodec, examples: Examples) -> Validate:

@@ -61,7 +61,7 @@ def terms(model: EncoderDecoder, codec: PairCodec, pairs: Sequence[Pair]) -> Ite
     lengths = [codec.size(pair) for pair in pairs]
     for numbers in plan_batches(lengths, seed=0, epoch=0, tokens=4096):
         batch = codec.collate(numbers, [pairs[number] for number in numbers])
-        yield model.loss(batch.to(device))["tokens"]
+        yield model(batch.to(device))["tokens"]
 
 
 def _counted(found: Sequence[LossTerm]) -> int:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from regard.attention.kernels import native
 from regard.seq2seq.errors import RunError
+from regard.seq2seq.objectives import GuidedAlignmentObjective
 from regard.seq2seq.protocols import Loss, LossTerm
 from regard.seq2seq.training import Optimiser, TrainingOptions, seed_torch, updates
 from tests.seq2seq.model_cases import CASES, chosen
@@ -47,7 +48,7 @@ def test_parts_give_the_gradient_of_the_whole(cut):
     parts = [batch(part.tolist()) for part in torch.tensor(numbers).split(cut)]
     model = toy()
     found, update = gradients(model, parts)
-    loss = model.loss(batch(numbers))
+    loss = model(batch(numbers))
     objective = sum(term.weight * term.total / term.count for term in loss.values())
     wanted = torch.autograd.grad(objective, list(model.parameters()))
     for gradient, expected in zip(found.values(), wanted, strict=True):
@@ -84,7 +85,7 @@ def guided(order=(0, 1, 2)):
 @pytest.mark.parametrize("layer", ["", "decoder.0/head.1+1"])
 def test_parts_are_guided_as_the_whole_is(cut, layer):
     case = TRANSFORMER if layer else BAHDANAU
-    model = case.build(links=0.3, links_layer=layer)
+    model = case.build(GuidedAlignmentObjective(0.3, layer))
     whole, update = gradients(model, [guided()])
     found, in_parts = gradients(model, [guided(order) for order in cut])
     assert "links" in update.terms
@@ -98,20 +99,22 @@ def test_parts_are_guided_as_the_whole_is(cut, layer):
 class Uncounted(Toy):
     """A term with a count that the batch does not know."""
 
-    def loss(self, batch):
-        return {**super().loss(batch), "odd": LossTerm(self.hidden.weight.sum(), 1009)}
+    def forward(self, batch):
+        return {**super().forward(batch), "odd": LossTerm(self.hidden.weight.sum(), 1009)}
 
 
 class Miscounted(Toy):
-    def loss(self, batch):
-        loss = dict(super().loss(batch))
+    def forward(self, batch):
+        loss = dict(super().forward(batch))
         return loss | {"tokens": dataclasses.replace(loss["tokens"], count=1)}
 
 
 def test_terms_must_be_counted_before_they_are_divided():
     parts = [batch([1, 2]), batch([3])]
     gradients(toy(Uncounted), parts[:1])  # one part knows its own count
-    with pytest.raises(RunError, match="'odd' counts 1009"):
+    with pytest.raises(
+        RunError, match="'odd' is divided by the count of 'odd', but the batch counts"
+    ):
         gradients(toy(Uncounted), parts)
     model = toy(Miscounted)
     before = model.hidden.weight.clone()
@@ -125,14 +128,14 @@ class Spoilt(Toy):
 
     behind = False
 
-    def loss(self, batch):
-        loss = dict(super().loss(batch))
+    def forward(self, batch):
+        loss = dict(super().forward(batch))
         if 17 in batch.items:
             zero = self.hidden.bias[0] * 0
             bad = zero.sqrt() if self.behind else zero + math.inf
-            loss["bad"] = LossTerm(bad, len(batch.items))
+            loss["bad"] = LossTerm(bad, len(batch.items), unit="sentences")
         else:
-            loss["bad"] = LossTerm(self.hidden.bias[0] * 0, len(batch.items))
+            loss["bad"] = LossTerm(self.hidden.bias[0] * 0, len(batch.items), unit="sentences")
         return loss
 
 
@@ -201,7 +204,7 @@ class Loud(nn.Module):
         self.weight = nn.Parameter(torch.ones(2, 3))
         self.dtype: torch.dtype | None = None
 
-    def loss(self, batch) -> Loss:
+    def forward(self, batch) -> Loss:
         made: Tensor = self.weight @ self.weight.T
         self.dtype = made.dtype
         return {"tokens": LossTerm(made.float().sum(), 1)}
@@ -215,18 +218,29 @@ def test_autocast_is_as_asked(autocast, dtype):
     assert model.weight.grad.dtype is torch.float32
 
 
-def test_a_model_without_a_loss_is_refused():
-    model = nn.Linear(2, 3)
-    with pytest.raises(RunError, match=r"Linear has no loss\(batch\)"):
+class Termless(Toy):
+    """Its forward pass gives a tensor, as other libraries have it, or nothing."""
+
+    result: object = torch.zeros(())
+
+    def forward(self, batch):
+        return self.result
+
+
+@pytest.mark.parametrize("result", [torch.zeros(()), {}])
+def test_a_model_without_terms_of_a_loss_is_refused(result):
+    model = toy(Termless)
+    model.result = result
+    with pytest.raises(RunError, match=r"returned no terms of a loss at step 1"):
         next(updates(model, [[batch([1])]], Optimiser(model, PLAIN), 1))
 
 
 class Telling(Toy):
     """It tells whether tiny numbers are zero while its loss is found, and on the way back."""
 
-    def loss(self, batch):
+    def forward(self, batch):
         self.gone = [_tiny_is_zero()]
-        found = super().loss(batch)
+        found = super().forward(batch)
         found["tokens"].total.register_hook(lambda _: self.gone.append(_tiny_is_zero()))
         return found
 

@@ -38,7 +38,7 @@ class Toy(nn.Module):
         self.register_buffer("seen", torch.zeros(()))
         self.seen: Tensor
 
-    def loss(self, batch: Batch) -> Loss:
+    def forward(self, batch: Batch) -> Loss:
         assert isinstance(batch, SourceTarget)
         assert batch.target is not None
         if self.training:
@@ -53,7 +53,7 @@ class Toy(nn.Module):
         counts = batch.counts()
         return {
             "tokens": LossTerm(losses, counts["tokens"]),
-            "summary": LossTerm(summary.square().sum(), counts["sentences"], 0.1),
+            "summary": LossTerm(summary.square().sum(), counts["sentences"], 0.1, unit="sentences"),
         }
 
 

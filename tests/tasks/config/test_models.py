@@ -32,7 +32,7 @@ def pairs() -> SourceTarget:
 
 
 def trained_and_stepped(model) -> None:
-    term = model.loss(pairs())["tokens"]
+    term = model(pairs())["tokens"]
     assert term.total.isfinite()
     term.total.backward()
     model.eval()

@@ -69,7 +69,7 @@ class Aligner(nn.Module):
         self._totals = {}
         return super().train(mode)
 
-    def loss(self, batch: Batch) -> Loss:
+    def forward(self, batch: Batch) -> Loss:
         """What a target word costs given the source, and a source word given the target."""
         sources, targets = _sides(batch)
         there, back = self._sampled(sources, targets)
@@ -78,8 +78,12 @@ class Aligner(nn.Module):
         agreed = (forward.words * backward.words.mT).sqrt()
         count = batch.counts()["tokens"]
         return {
-            "forward": LossTerm(_learned(there, agreed, forward, to_there, targets), count),
-            "backward": LossTerm(_learned(back, agreed.mT, backward, to_back, sources), count),
+            "forward": LossTerm(
+                _learned(there, agreed, forward, to_there, targets), count, unit="tokens"
+            ),
+            "backward": LossTerm(
+                _learned(back, agreed.mT, backward, to_back, sources), count, unit="tokens"
+            ),
         }
 
     @torch.no_grad()
