@@ -51,15 +51,16 @@ AS_OURS = ["-add_qkvbias", "-add_ffnbias", "-norm_eps", "1e-5"]
 
 NAMES = {
     r"^readout\.linear": "generator",
-    r"^encoder\.layers": "encoder.transformer", r"^decoder\.layers": "decoder.transformer_layers",
-    r"^(encoder|decoder)\.norm": r"\1.layer_norm",
-    r"\.(reader|inward)\.": ".self_attn.", r"\.across\.": ".context_attn.",
+    r"^encoder\.body\.layers": "encoder.transformer",
+    r"^decoder\.layers": "decoder.transformer_layers",
+    r"^encoder\.body\.norm": "encoder.layer_norm", r"^decoder\.norm": "decoder.layer_norm",
+    r"\.self_attention\.": ".self_attn.", r"\.cross_attention\.": ".context_attn.",
     r"\.query\.": ".linear_query.", r"\.key\.": ".linear_keys.",
     r"\.value\.": ".linear_values.", r"\.out\.": ".final_linear.",
-    r"\.forward_part\.0\.": ".feed_forward.w_1.", r"\.forward_part\.3\.": ".feed_forward.w_2.",
-    r"\.thought\.norm\.": ".feed_forward.layer_norm.",
-    r"(transformer\.\d+)\.read\.norm\.": r"\1.layer_norm.",
-    r"\.recalled\.norm\.": ".layer_norm_1.", r"\.read\.norm\.": ".layer_norm_2.",
+    r"\.feed_forward\.0\.": ".feed_forward.w_1.", r"\.feed_forward\.3\.": ".feed_forward.w_2.",
+    r"\.ffn_residual\.norm\.": ".feed_forward.layer_norm.",
+    r"(transformer\.\d+)\.self_residual\.norm\.": r"\1.layer_norm.",
+    r"\.self_residual\.norm\.": ".layer_norm_1.", r"\.cross_residual\.norm\.": ".layer_norm_2.",
 }  # fmt: skip
 """What regard's weights are called here."""
 

@@ -30,7 +30,7 @@ EXACT = {"rtol": 1e-10, "atol": 1e-12}
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(linear_cross_entropy, "CHUNK", 3 * TARGET)
-    monkeypatch.setattr(linear_cross_entropy, "NEAR", 2 * TARGET)
+    monkeypatch.setattr(linear_cross_entropy, "CACHE_CHUNK", 2 * TARGET)
 
 
 def content() -> tuple[Tensor, Tensor]:
@@ -108,7 +108,7 @@ def test_copying_is_a_mixture() -> None:
     beside, copying = aside(drawn), PointerGenerator(LinearOutput(SIZE, TARGET)).double()
     found = copying.log_probs(features, beside).exp()
     share = copying.gate(features).sigmoid()
-    own = functional.pad(copying.readout.linear(features).softmax(-1), (0, EXTRA)) * share
+    own = functional.pad(copying.generator.linear(features).softmax(-1), (0, EXTRA)) * share
     expected = own.detach().clone()
     for row in range(ROWS):
         for place in range(SOURCE):
@@ -145,7 +145,7 @@ def test_a_tied_readout_has_the_embedding_s_vectors() -> None:
     readout = LinearOutput(SIZE, TARGET, tied=table)
     assert readout.linear.weight is table.weight
     with pytest.raises(
-        ShapeError, match=r"\(11, 7\) cannot serve 11 tokens with features of size 5"
+        ShapeError, match=r"\(11, 7\) cannot be tied to an output layer for 11 tokens"
     ):
         LinearOutput(5, TARGET, tied=table)
 
@@ -181,7 +181,7 @@ def test_the_expected_gradient_of_draws_is_that_of_the_expected_log_probability(
         model.encoder.embedding.weight.mul_(20.0)  # so that it matters what is read
     attention, encoded = model.decoder.attention, model.encoder(pairs.source)
     memory = attention.prepare(encoded.values, encoded.values, encoded.mask)
-    query = model.decoder.begin(encoded.summary)[0][0][:, None]
+    query = model.decoder.stack.initial(encoded.summary)[0][0][:, None]
     chances = attention.read(query, memory).parts[0].request.comparison.scores().softmax(-1)[0, 0]
     rewards = torch.stack([reward(model, pairs, encoded, place) for place in range(3)]).detach()
     weight = attention.score.query_weight

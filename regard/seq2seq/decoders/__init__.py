@@ -1,4 +1,4 @@
-"""Decoders: a target and what is known of its source → what the next token is told from."""
+"""Decoders: a target and its encoded source to the features that predict each next token."""
 
 from regard.seq2seq.decoders.bahdanau import BahdanauDecoder
 from regard.seq2seq.decoders.base import (

@@ -1,4 +1,4 @@
-"""Readings by name: "decoder.2", its head "decoder.2/head.1", and either a token later, "+1"."""
+"""Attention maps by name: "decoder.2", its head "decoder.2/head.1", each one token later: "+1"."""
 
 from collections.abc import Mapping
 
@@ -7,42 +7,42 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention.core.errors import OptionError
-from regard.seq2seq.decoders import DecoderOutput
+from regard.seq2seq.decoders.base import DecoderOutput
 
 Weights = Float[Tensor, "batch target source"]
 
 LATER = "+1"
-"""At the end of a layer's name: its reading a token later, when the token itself has become what
-asks. In the lower layers of a Transformer that is where a token looks for its like (Chen 2020)."""
+"""At the end of a layer's name: its weights one token later, when the token itself is the input. In
+the lower layers of a Transformer those align best (Chen 2020)."""
 
 
-def attention_maps(whole: DecoderOutput) -> dict[str, Weights]:
-    """What a decoder read: "decoder", as its steps show it, and each head where there are heads."""
-    shown = whole.weights()
-    found = {} if shown is None else {"decoder": shown}
-    for name, readings in whole.readings.items():
-        if readings.weights.ndim > 3:
-            heads = enumerate(readings.weights.unbind(1))
-            found |= {f"{name}/head.{number}": own for number, own in heads}
-    return found
+def attention_maps(output: DecoderOutput) -> dict[str, Weights]:
+    """A decoder's attention maps: "decoder", as its steps give it, and each head if there are."""
+    weights = output.weights()
+    maps = {} if weights is None else {"decoder": weights}
+    for name, records in output.readings.items():
+        if records.weights.ndim > 3:
+            heads = enumerate(records.weights.unbind(1))
+            maps |= {f"{name}/head.{number}": head for number, head in heads}
+    return maps
 
 
-def choose_map(readings: Mapping[str, Weights], layer: str = "") -> Weights:
-    """Row t is what token t, `BEGIN` not counted, reads: in a head, or the mean of a layer's.
+def choose_map(maps: Mapping[str, Weights], layer: str = "") -> Weights:
+    """Row t has the weights of target token t, BOS not counted: a head's, or a layer's mean.
 
     Args:
-        readings: As `by_name` gives them.
-        layer: "decoder.2", "decoder.2/head.1", "decoder.0+1"; if empty, the layer before the last,
-            where words look for their like (Garg 2019), or the only one.
+        maps: As `attention_maps` gives them.
+        layer: "decoder.2", "decoder.2/head.1", "decoder.0+1"; if empty, the last layer but one,
+            which aligns best (Garg 2019), or the only one.
     """
     name, later = layer.removesuffix(LATER), layer.endswith(LATER)
-    known = list(dict.fromkeys(each.split("/")[0] for each in readings if "/" in each))
-    name = name or (known[max(0, len(known) - 2)] if known else "decoder")
-    heads = [own for each, own in readings.items() if each.startswith(f"{name}/head.")]
-    if name in readings:
-        heads = [readings[name]]
+    layers = list(dict.fromkeys(each.split("/")[0] for each in maps if "/" in each))
+    name = name or (layers[max(0, len(layers) - 2)] if layers else "decoder")
+    heads = [weights for each, weights in maps.items() if each.startswith(f"{name}/head.")]
+    if name in maps:
+        heads = [maps[name]]
     if not heads:
-        raise OptionError(f"the model has no layer {name}. It has {', '.join(known or readings)}.")
-    found = heads[0] if len(heads) == 1 else torch.stack(heads).mean(0)
-    # The first row comes round to `END`, which nobody looks at.
-    return found.roll(-1, 1) if later else found
+        raise OptionError(f"the model has no layer {name}. It has {', '.join(layers or maps)}.")
+    weights = heads[0] if len(heads) == 1 else torch.stack(heads).mean(0)
+    # The first row wraps around to EOS, which aligns with nothing.
+    return weights.roll(-1, 1) if later else weights

@@ -1,4 +1,4 @@
-"""Context before the state: read first, then go on."""
+"""Attention before the recurrent step: the last state is the query."""
 
 import torch
 from jaxtyping import Float, Int
@@ -16,33 +16,34 @@ from regard.seq2seq.decoders.base import (
 from regard.seq2seq.decoders.rnn_stack import RNNStack
 from regard.seq2seq.nn.deferred_linear import DeferredLinear
 from regard.seq2seq.nn.dropout import Dropout
-from regard.seq2seq.nn.embeddings import embedding as table
+from regard.seq2seq.nn.embeddings import build_embedding
 from regard.seq2seq.nn.rnn_cells import CellName
 from regard.seq2seq.nn.transposed_linear import apply_linear
 from regard.seq2seq.protocols import Encoded
 
 
 class BahdanauDecoder(nn.Module):
-    """The last state reads a context, with which it becomes the next (Bahdanau 2015, A.2).
+    """The last state reads a context, which is an input of the next (Bahdanau 2015, A.2).
 
-    The features are tanh(W [state; context; token]), the paper's deep output with tanh for maxout.
+    The features are tanh(W [state; context; embedding]), the paper's deep output with tanh in the
+    place of maxout.
 
     Args:
-        vocabulary: How many tokens there are.
-        embedding: Size of a token's vector.
+        vocab_size: Size of the vocabulary.
+        embedding_size: Size of an embedding.
         size: Size of the state, which is the query, and of the features.
-        source_size: Size of what is known of a source token.
+        source_size: Size of an encoded source position.
         attention: Any score and selection, for queries of `size` and keys of `source_size`.
         cell: "gru" or "lstm".
-        dropout: What share of the vectors and of the features goes missing.
+        dropout: Dropout rate on the embeddings and on the features.
     """
 
     has_attention = True
 
     def __init__(
         self,
-        vocabulary: int,
-        embedding: int,
+        vocab_size: int,
+        embedding_size: int,
         size: int,
         source_size: int,
         attention: Attention,
@@ -52,25 +53,25 @@ class BahdanauDecoder(nn.Module):
     ) -> None:
         super().__init__()
         self.size = size
-        self.embedding = table(vocabulary, embedding)
+        self.embedding = build_embedding(vocab_size, embedding_size)
         self.attention = attention
-        self.stack = RNNStack(cell, embedding, size, 1, dropout)
-        self.begin = self.stack.beginning(source_size)
+        self.stack = RNNStack(cell, embedding_size, size, source_size)
         self.context = nn.Linear(source_size, self.stack.gates, bias=False)
-        self.out = nn.Linear(size + source_size + embedding, size)
+        self.out = nn.Linear(size + source_size + embedding_size, size)
         self.dropout = Dropout(dropout)
 
     def forward(self, inputs: Int[Tensor, "batch target"], encoded: Encoded) -> DecoderOutput:
         memory = self.attention.prepare(encoded.values, encoded.values, encoded.mask)
         vectors = self.dropout(self.embedding(inputs.mT))
-        steps, to_gates = self.stack.steps(), DeferredLinear(self.context)
-        states, trace = self.begin(encoded.summary), None
+        steps, context_gates = self.stack.steps(), DeferredLinear(self.context)
+        states, attention_state = self.stack.initial(encoded.summary), None
         hidden, contexts, readings = [], [], []
         with deferred_gradients():
-            for parts in self.stack.project(vectors).unbind(0):
-                reading = self.attention.read(states[0][0][:, None], memory, state=trace)
-                context, trace = reading.context[:, 0], reading.state
-                states = steps(parts + to_gates(context), states)
+            for input_gates in self.stack.project(vectors).unbind(0):
+                query = states[0][0][:, None]
+                reading = self.attention.read(query, memory, state=attention_state)
+                context, attention_state = reading.context[:, 0], reading.state
+                states = steps(input_gates + context_gates(context), states)
                 hidden.append(states[0][0])
                 contexts.append(context)
                 readings.append(reading)
@@ -78,9 +79,9 @@ class BahdanauDecoder(nn.Module):
         return DecoderOutput(features.transpose(0, 1), {"decoder": AttentionRecords(readings)})
 
     def start(self, encoded: Encoded, width: int) -> DecoderState:
-        states = self.begin(encoded.summary[:, None].expand(-1, width, -1))
         return DecoderState(
-            self.stack.flatten(states), source=[source_memory(self.attention, encoded)]
+            self.stack.start(encoded.summary, width),
+            source=[source_memory(self.attention, encoded)],
         )
 
     def step(self, tokens: Int[Tensor, "sentence beam"], state: DecoderState) -> DecoderStep:
@@ -90,9 +91,8 @@ class BahdanauDecoder(nn.Module):
             query, state.source[0], state=state.attention_states.get("decoder")
         )
         context = reading.context[:, :, 0]
-        states = self.stack.steps()(
-            self.stack.project(vectors) + apply_linear(context, self.context), states
-        )
+        input_gates = self.stack.project(vectors) + apply_linear(context, self.context)
+        states = self.stack.steps()(input_gates, states)
         after = DecoderState(
             self.stack.flatten(states),
             source=state.source,
@@ -107,5 +107,5 @@ class BahdanauDecoder(nn.Module):
         contexts: Float[Tensor, "*batch source_size"],
         vectors: Float[Tensor, "*batch embedding"],
     ) -> Float[Tensor, "*batch size"]:
-        seen = torch.cat([hidden, contexts, vectors], -1)
-        return self.dropout(torch.tanh(apply_linear(seen, self.out)))
+        inputs = torch.cat([hidden, contexts, vectors], -1)
+        return self.dropout(torch.tanh(apply_linear(inputs, self.out)))

@@ -1,8 +1,8 @@
-"""What a decoder is: targets to features, all at once for training, one by one for a search."""
+"""What a decoder is: targets to features, in parallel for training, step by step for a search."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -15,44 +15,49 @@ from regard.attention.memory import Memory
 from regard.attention.multihead import MultiHead
 from regard.attention.reading import Reading
 from regard.attention.state import State
+from regard.seq2seq.decoders.fused_cache import FusedDecoderCache
 from regard.seq2seq.protocols import Encoded
 
 
 @dataclass(slots=True)
 class AttentionRecords:
-    """What one attention read for a target: at once, or one reading a token."""
+    """What one attention read for a target: in parallel, or one reading a token."""
 
-    parts: list[Reading]
+    readings: list[Reading]
 
     @property
     def weights(self) -> Float[Tensor, "batch *heads target source"]:
-        """Found when they are asked for."""
-        return torch.cat([part.weights for part in self.parts], -2)
+        """Computed when they are asked for."""
+        return torch.cat([reading.weights for reading in self.readings], -2)
 
     @property
     def log_probs(self) -> Float[Tensor, "batch *heads target"]:
-        """Of what was drawn; 0 where nothing was."""
-        return torch.cat([part.log_probs for part in self.parts], -1)
+        """Of what was sampled; 0 where nothing was."""
+        return torch.cat([reading.log_probs for reading in self.readings], -1)
 
 
 @dataclass(slots=True)
 class DecoderOutput:
-    """What a decoder makes of a target. Row t is what the token after the t-th comes from."""
+    """A decoder's output for a target. Row t predicts the token after the t-th."""
 
     features: Float[Tensor, "batch target size"]
     readings: Mapping[str, AttentionRecords] = field(default_factory=dict)
-    """By name, "decoder" or "decoder.3", the last one last; empty if the source is not read."""
+    """By layer, "decoder" or "decoder.3", the last one last; empty without attention."""
 
     def weights(self) -> Float[Tensor, "batch target source"] | None:
-        """What the model as a whole shows: the last reading, the mean of its heads."""
+        """The model's attention map: the last layer's, the mean of its heads."""
         if not self.readings:
             return None
-        return shown(list(self.readings.values())[-1].weights, self.features.ndim)
+        return mean_over_heads(list(self.readings.values())[-1].weights, self.features.ndim)
 
 
 @dataclass(slots=True)
 class DecoderState:
-    """What a decoder carries from token to token, for `(sentence, beam)`."""
+    """What a decoder carries from token to token, for `(sentence, beam)`.
+
+    Fields are named by who owns them: what beams own is reordered with them, what a sentence owns
+    is only dropped with it.
+    """
 
     per_beam: dict[str, Tensor] = field(default_factory=dict)
     """`(sentence, beam, …)`: each beam has its own."""
@@ -61,30 +66,30 @@ class DecoderState:
     """`(sentence, 1, …)`: all beams of a sentence share it."""
 
     source: list[Memory] = field(default_factory=list)
-    """What is read: one memory for each attention to the source, shared by the beams."""
+    """One memory for each cross-attention, shared by the beams."""
 
     self_memories: list[Memory] = field(default_factory=list)
-    """What was written: one memory for each attention of the target to itself."""
+    """The key–value cache: one memory for each self-attention."""
 
     attention_states: dict[str, State] = field(default_factory=dict)
-    """What attentions remember of the last step."""
+    """What attentions carry from the last step, by layer."""
 
-    weights_cache: Any = None
-    """What all sentences have in common: packed weights, say."""
+    fused: FusedDecoderCache | None = None
+    """What all sentences share in a fused decoder; None in any other."""
 
     def reorder(self, beams: Int[Tensor, "sentence beam"]) -> "DecoderState":
-        """Other beams of the same sentences. The source stays the very same."""
+        """Other beams of the same sentences. The source is never copied."""
 
-        def chosen(tensor: Tensor) -> Tensor:
-            return _beams(tensor, beams)
+        def select(tensor: Tensor) -> Tensor:
+            return _select_beams(tensor, beams)
 
         return DecoderState(
-            {name: chosen(tensor) for name, tensor in self.per_beam.items()},
+            {name: select(tensor) for name, tensor in self.per_beam.items()},
             self.per_sentence,
             self.source,
-            [tree_map(memory, chosen) for memory in self.self_memories],
-            {name: trace.reorder(beams) for name, trace in self.attention_states.items()},
-            self.weights_cache,
+            [tree_map(memory, select) for memory in self.self_memories],
+            {name: state.reorder(beams) for name, state in self.attention_states.items()},
+            self.fused,
         )
 
     def keep(self, sentences: Int[Tensor, " kept"]) -> "DecoderState":
@@ -94,35 +99,35 @@ class DecoderState:
             {name: tensor[sentences] for name, tensor in self.per_sentence.items()},
             [memory.reorder(sentences) for memory in self.source],
             [memory.reorder(sentences) for memory in self.self_memories],
-            {name: trace.reorder(sentences) for name, trace in self.attention_states.items()},
-            self.weights_cache,
+            {name: state.reorder(sentences) for name, state in self.attention_states.items()},
+            self.fused,
         )
 
 
 @dataclass(slots=True)
 class DecoderStep:
-    """What one token led to."""
+    """A decoder's output for one token of each beam."""
 
     features: Float[Tensor, "sentence beam size"]
     state: DecoderState
     weights: Float[Tensor, "sentence beam source"] | None = None
-    """What was read for the token that comes next."""
+    """Attention weights for the token that comes next."""
 
 
 @runtime_checkable
 class Decoder(Protocol):
-    """Whatever turns a target into features, from which each next token is told."""
+    """Targets to features, from which an output layer predicts each next token."""
 
     size: int
     """Of the features."""
 
     has_attention: bool
-    """Does it read the source, so that there are weights?"""
+    """Does it attend to the source, so that there are weights?"""
 
     embedding: nn.Embedding
 
     def forward(self, inputs: Int[Tensor, "batch target"], encoded: Encoded) -> DecoderOutput:
-        """All tokens of known targets."""
+        """All tokens of given targets (teacher forcing)."""
 
     def start(self, encoded: Encoded, width: int) -> DecoderState:
         """Before the first token, for so many beams of each sentence."""
@@ -133,24 +138,24 @@ class Decoder(Protocol):
 
 @runtime_checkable
 class HasAttention(Protocol):
-    """A decoder with one attention to the source, which may draw."""
+    """A decoder with one attention to the source, which may sample."""
 
     attention: Attention
 
 
-def source_memory(reader: Attention | MultiHead, encoded: Encoded) -> Memory:
-    """The source for beams: held once a sentence, with an axis of one for all of them."""
+def source_memory(attention: Attention | MultiHead, encoded: Encoded) -> Memory:
+    """The source for beams: once a sentence, with an axis of 1 for all of them."""
     values = encoded.values[:, None]
-    return reader.prepare(values, values, Lengths(encoded.lengths[:, None]))
+    return attention.prepare(values, values, Lengths(encoded.lengths[:, None]))
 
 
-def _beams(tensor: Tensor, beams: Int[Tensor, "sentence beam"]) -> Tensor:
-    """Other beams, by rows one after another: quicker than to index two axes."""
+def mean_over_heads(weights: Float[Tensor, "..."], rank: int) -> Tensor:
+    """The weights without an axis of heads, if they have more axes than `rank`."""
+    return weights.mean(-3) if weights.ndim > rank else weights
+
+
+def _select_beams(tensor: Tensor, beams: Int[Tensor, "sentence beam"]) -> Tensor:
+    """Other beams, by rows of one axis: faster than indexing two."""
     starts = torch.arange(len(beams), device=beams.device)[:, None] * tensor.shape[1]
     rows = tensor.flatten(0, 1).index_select(0, (starts + beams).flatten())
     return rows.unflatten(0, tuple(beams.shape))
-
-
-def shown(weights: Float[Tensor, "..."], rank: int) -> Tensor:
-    """The weights without an axis of heads, if there is one."""
-    return weights.mean(-3) if weights.ndim > rank else weights

@@ -1,4 +1,4 @@
-"""A decoder without attention: all it knows of the source is one vector."""
+"""A decoder without attention: one vector is all it has of the source."""
 
 from jaxtyping import Int
 from torch import Tensor, nn
@@ -7,30 +7,30 @@ from regard.attention.core.options import check_int
 from regard.seq2seq.decoders.base import DecoderOutput, DecoderState, DecoderStep
 from regard.seq2seq.decoders.rnn_stack import RNNStack
 from regard.seq2seq.nn.dropout import Dropout
-from regard.seq2seq.nn.embeddings import embedding as table
+from regard.seq2seq.nn.embeddings import build_embedding
 from regard.seq2seq.nn.rnn_cells import CellName
 from regard.seq2seq.protocols import Encoded
 
 
 class NoAttentionDecoder(nn.Module):
-    """It begins with the source's summary (Sutskever 2014) and sees it at each step (Cho 2014).
+    """It starts from the source's summary (Sutskever 2014) and reads it at each step (Cho 2014).
 
     Args:
-        vocabulary: How many tokens there are.
-        embedding: Size of a token's vector.
+        vocab_size: Size of the vocabulary.
+        embedding_size: Size of an embedding.
         size: Size of the state, and of the features.
         source_size: Size of the summary.
         cell: "gru" or "lstm".
         layers: How many layers.
-        dropout: What share of the vectors, of the layers and of the features goes missing.
+        dropout: Dropout rate on the embeddings, between layers and on the features.
     """
 
     has_attention = False
 
     def __init__(
         self,
-        vocabulary: int,
-        embedding: int,
+        vocab_size: int,
+        embedding_size: int,
         size: int,
         source_size: int,
         *,
@@ -40,26 +40,29 @@ class NoAttentionDecoder(nn.Module):
     ) -> None:
         super().__init__()
         self.size = size
-        self.embedding = table(vocabulary, embedding)
-        self.stack = RNNStack(cell, embedding, size, check_int("layers", layers, 1), dropout)
-        self.begin = self.stack.beginning(source_size)
+        self.embedding = build_embedding(vocab_size, embedding_size)
+        layers = check_int("layers", layers, 1)
+        self.stack = RNNStack(
+            cell, embedding_size, size, source_size, layers=layers, dropout=dropout
+        )
         self.summary = nn.Linear(source_size, self.stack.gates, bias=False)
         self.dropout = Dropout(dropout)
 
     def forward(self, inputs: Int[Tensor, "batch target"], encoded: Encoded) -> DecoderOutput:
         vectors = self.dropout(self.embedding(inputs.mT))
-        parts = self.stack.project(vectors) + self.summary(encoded.summary)
-        states = self.stack.forward_sequence(parts, self.begin(encoded.summary))
-        return DecoderOutput(self.dropout(states.transpose(0, 1)))
+        input_gates = self.stack.project(vectors) + self.summary(encoded.summary)
+        states = self.stack.initial(encoded.summary)
+        hidden = self.stack.forward_sequence(input_gates, states)
+        return DecoderOutput(self.dropout(hidden.transpose(0, 1)))
 
     def start(self, encoded: Encoded, width: int) -> DecoderState:
-        states = self.begin(encoded.summary[:, None].expand(-1, width, -1))
         return DecoderState(
-            self.stack.flatten(states), {"summary": self.summary(encoded.summary)[:, None]}
+            self.stack.start(encoded.summary, width),
+            {"summary": self.summary(encoded.summary)[:, None]},
         )
 
     def step(self, tokens: Int[Tensor, "sentence beam"], state: DecoderState) -> DecoderStep:
-        parts = self.stack.project(self.embedding(tokens)) + state.per_sentence["summary"]
-        states = self.stack.steps()(parts, self.stack.unflatten(state.per_beam))
+        input_gates = self.stack.project(self.embedding(tokens)) + state.per_sentence["summary"]
+        states = self.stack.steps()(input_gates, self.stack.unflatten(state.per_beam))
         after = DecoderState(self.stack.flatten(states), state.per_sentence)
         return DecoderStep(states[-1][0], after)

@@ -1,4 +1,4 @@
-"""Recurrent layers on top of each other, as decoders have them."""
+"""Stacked recurrent layers, as decoders have them."""
 
 from collections.abc import Mapping
 
@@ -13,77 +13,97 @@ from regard.seq2seq.nn.rnn import RNNLayer
 from regard.seq2seq.nn.rnn_cells import CellName, State
 
 States = list[State]
-"""One state a layer, the lowest first."""
+"""One state a layer, the bottom one first."""
 
 
 class RNNStack(nn.Module):
-    """Layers, of which the lowest is given its inputs' part of the gates by the decoder.
+    """Layers, of which the bottom one is given its input gates by the decoder.
 
-    So a decoder can add to it what else it knows: a context, the last features.
+    So a decoder can add to them: from a context, or from the last features.
+
+    Args:
+        cell: "gru" or "lstm".
+        in_size: Size of an input.
+        size: Size of the hidden state of each layer.
+        source_size: Size of the source's summary, from which the first states are computed.
+        layers: How many layers.
+        dropout: Dropout rate between layers.
     """
 
     def __init__(
-        self, cell: CellName, in_size: int, size: int, layers: int, dropout: float
+        self,
+        cell: CellName,
+        in_size: int,
+        size: int,
+        source_size: int,
+        *,
+        layers: int = 1,
+        dropout: float = 0.0,
     ) -> None:
         super().__init__()
         sizes = [in_size] + [size] * (layers - 1)
-        self.layers = TypedModuleList(RNNLayer(cell, own, size) for own in sizes)
+        self.layers = TypedModuleList(RNNLayer(cell, layer_in, size) for layer_in in sizes)
         self.dropout = Dropout(dropout)
-        self.size, self.parts = size, self.layers[0].cell.parts
+        self.state_tensors = self.layers[0].cell.state_tensors
         self.gates = self.layers[0].cell.gates * size
+        self.initial = InitialState(source_size, size, layers, self.state_tensors)
 
     def project(self, inputs: Float[Tensor, "*batch in"]) -> Float[Tensor, "*batch gates"]:
-        """The inputs' part of the lowest layer's gates."""
+        """The bottom layer's input gates."""
         return self.layers[0].project(inputs)
 
-    def beginning(self, source_size: int) -> "InitialState":
-        """What makes the first states of a summary of the source."""
-        return InitialState(source_size, self.size, len(self.layers), self.parts)
-
     def forward_sequence(
-        self, parts: Float[Tensor, "step batch gates"], states: States
+        self, input_gates: Float[Tensor, "step batch gates"], states: States
     ) -> Float[Tensor, "step batch size"]:
-        """All steps; what is seen of the highest layer."""
-        seen = parts
+        """All steps; the outputs of the top layer."""
+        hidden = input_gates
         for number, (layer, state) in enumerate(zip(self.layers, states, strict=True)):
-            own = layer.project(self.dropout(seen)) if number else parts
-            steps, batch, _ = own.shape
-            outputs, _ = layer.forward_sequence(own.flatten(0, 1), [batch] * steps, state)
-            seen = outputs.unflatten(0, (steps, batch))
-        return seen
+            gates = layer.project(self.dropout(hidden)) if number else input_gates
+            steps, batch, _ = gates.shape
+            outputs, _ = layer.forward_sequence(gates.flatten(0, 1), [batch] * steps, state)
+            hidden = outputs.unflatten(0, (steps, batch))
+        return hidden
 
     def steps(self) -> "RNNStackSteps":
-        """The layers as one loop uses them."""
+        """The layers for one loop over steps."""
         return RNNStackSteps(self)
+
+    def start(
+        self, summary: Float[Tensor, "sentence source_size"], width: int
+    ) -> dict[str, Tensor]:
+        """The first states for so many beams, as `flatten` gives them."""
+        return self.flatten(self.initial(summary[:, None].expand(-1, width, -1)))
 
     def flatten(self, states: States) -> dict[str, Tensor]:
         """The states as tensors by name."""
         return {
-            f"{layer}.{part}": tensor
+            f"{layer}.{number}": tensor
             for layer, state in enumerate(states)
-            for part, tensor in enumerate(state)
+            for number, tensor in enumerate(state)
         }
 
     def unflatten(self, tensors: Mapping[str, Tensor]) -> States:
-        """The states again."""
+        """The inverse of `flatten`."""
         return [
-            tuple(tensors[f"{layer}.{part}"] for part in range(self.parts))
+            tuple(tensors[f"{layer}.{number}"] for number in range(self.state_tensors))
             for layer in range(len(self.layers))
         ]
 
 
 class RNNStackSteps:
-    """The layers step by step, for one loop."""
+    """The layers step by step; made anew for each loop."""
 
     def __init__(self, stack: RNNStack) -> None:
         self.layers = [layer.steps() for layer in stack.layers]
-        self.above = [DeferredLinear(layer.input[0]) for layer in stack.layers][1:]
+        self.projections = [DeferredLinear(layer.input[0]) for layer in stack.layers][1:]
         self.dropout = stack.dropout
 
-    def __call__(self, parts: Float[Tensor, "*batch gates"], states: States) -> States:
+    def __call__(self, input_gates: Float[Tensor, "*batch gates"], states: States) -> States:
         """The next states."""
-        after = [self.layers[0](parts, states[0])]
-        for layer, project, state in zip(self.layers[1:], self.above, states[1:], strict=True):
+        after = [self.layers[0](input_gates, states[0])]
+        for layer, project, state in zip(
+            self.layers[1:], self.projections, states[1:], strict=True
+        ):
             after.append(layer(project(self.dropout(after[-1][0])), state))
         return after
 
@@ -91,15 +111,14 @@ class RNNStackSteps:
 class InitialState(nn.Module):
     """The first state of each layer, s₀ = tanh(W · summary) (Bahdanau 2015, appendix A.2.2)."""
 
-    def __init__(self, source_size: int, size: int, layers: int, parts: int) -> None:
+    def __init__(self, source_size: int, size: int, layers: int, state_tensors: int) -> None:
         super().__init__()
-        self.size, self.layers, self.parts = size, layers, parts
-        self.linear = nn.Linear(source_size, layers * parts * size)
+        self.size, self.layers, self.state_tensors = size, layers, state_tensors
+        self.linear = nn.Linear(source_size, layers * state_tensors * size)
 
     def forward(self, summary: Float[Tensor, "*batch source_size"]) -> States:
-        """For each layer, as many tensors as its state has."""
         tensors = torch.tanh(self.linear(summary)).split(self.size, -1)
         return [
-            tuple(tensors[layer * self.parts : (layer + 1) * self.parts])
+            tuple(tensors[layer * self.state_tensors : (layer + 1) * self.state_tensors])
             for layer in range(self.layers)
         ]

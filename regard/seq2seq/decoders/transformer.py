@@ -1,4 +1,4 @@
-"""A decoder in which every token reads those before it, and the source, in each layer."""
+"""A Transformer decoder: every token attends to those before it, and to the source."""
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -14,11 +14,11 @@ from regard.seq2seq.decoders.base import (
     DecoderOutput,
     DecoderState,
     DecoderStep,
-    shown,
+    mean_over_heads,
     source_memory,
 )
 from regard.seq2seq.decoders.kv_cache import append, extend_state
-from regard.seq2seq.nn.embeddings import embedding
+from regard.seq2seq.nn.embeddings import build_embedding
 from regard.seq2seq.nn.module_list import TypedModuleList
 from regard.seq2seq.nn.transformer import (
     AttentionFactory,
@@ -33,25 +33,25 @@ from regard.seq2seq.protocols import Encoded
 
 
 class TransformerDecoder(nn.Module):
-    """Layers of attention to the target so far and to the source (Vaswani 2017, section 3.1).
+    """Layers of causal self-attention and of attention to the source (Vaswani 2017, section 3.1).
 
     Args:
-        vocabulary: How many tokens there are.
-        size: Size of a token's vector, in every layer, and of the features.
-        source_size: Size of what is known of a source token.
+        vocab_size: Size of the vocabulary.
+        size: Size of an embedding, of every layer and of the features.
+        source_size: Size of an encoded source position.
         make: Builds the attention of one head, for vectors of `size // heads`.
         layers: How many layers.
         heads: How many heads each attention has.
-        inner: Size of the space inside the part that looks at each token alone.
-        dropout: What share goes missing in training.
-        norm: Normalise before each part, "pre", or after it, "post".
+        inner: Hidden size of the feed-forward network.
+        dropout: Dropout rate.
+        norm: Layer norm before each sublayer, "pre", or after it, "post".
     """
 
     has_attention = True
 
     def __init__(
         self,
-        vocabulary: int,
+        vocab_size: int,
         size: int,
         source_size: int,
         make: AttentionFactory,
@@ -64,8 +64,8 @@ class TransformerDecoder(nn.Module):
     ) -> None:
         super().__init__()
         self.size = size
-        self.embedding = embedding(vocabulary, size)
-        self.placed = PositionalEncoding(dropout)
+        self.embedding = build_embedding(vocab_size, size)
+        self.positions = PositionalEncoding(dropout)
         self.layers = TypedModuleList(
             _DecoderLayer(size, source_size, make, heads, inner, dropout, norm)
             for _ in range(check_int("layers", layers, 1))
@@ -73,11 +73,11 @@ class TransformerDecoder(nn.Module):
         self.norm = final_norm(size, norm)
 
     def forward(self, inputs: Int[Tensor, "batch target"], encoded: Encoded) -> DecoderOutput:
-        seen, readings = self.placed(self.embedding(inputs)), {}
+        hidden, readings = self.positions(self.embedding(inputs)), {}
         for number, layer in enumerate(self.layers):
-            seen, reading = layer(seen, encoded)
+            hidden, reading = layer(hidden, encoded)
             readings[f"decoder.{number}"] = AttentionRecords([reading])
-        return DecoderOutput(self.norm(seen), readings)
+        return DecoderOutput(self.norm(hidden), readings)
 
     def start(self, encoded: Encoded, width: int) -> DecoderState:
         if fused_decoder.is_supported(list(self.layers), self.embedding):
@@ -87,22 +87,21 @@ class TransformerDecoder(nn.Module):
         )
 
     def step(self, tokens: Int[Tensor, "sentence beam"], state: DecoderState) -> DecoderStep:
-        if state.weights_cache is not None:
-            return fused_decoder.step(self.embedding(tokens), state)
-        done = len(state.self_memories[0]) if state.self_memories else 0
-        seen = self.placed(self.embedding(tokens)[:, :, None], done)  # (sentence, beam, 1, size)
+        if state.fused is not None:
+            return fused_decoder.step(self.embedding(tokens), state, state.fused)
+        position = len(state.self_memories[0]) if state.self_memories else 0
+        # (sentence, beam, 1, size)
+        hidden = self.positions(self.embedding(tokens)[:, :, None], position)
         after = DecoderState(source=state.source)
         for number, layer in enumerate(self.layers):
-            own = state.self_memories[number] if state.self_memories else None
-            names = f"own.{number}", f"decoder.{number}"
-            traces = state.attention_states.get(names[0]), state.attention_states.get(names[1])
-            seen, own, self_attention, reading = layer.step(seen, own, state.source[number], traces)
-            after.self_memories.append(own)
-            after.attention_states.update(
-                zip(names, (self_attention.state, reading.state), strict=True)
-            )
-        weights = shown(reading.weights, seen.ndim)
-        return DecoderStep(self.norm(seen)[:, :, 0], after, weights[:, :, 0])
+            memory = state.self_memories[number] if state.self_memories else None
+            names = f"self.{number}", f"decoder.{number}"
+            states = state.attention_states.get(names[0]), state.attention_states.get(names[1])
+            hidden, memory, own, cross = layer.step(hidden, memory, state.source[number], states)
+            after.self_memories.append(memory)
+            after.attention_states.update(zip(names, (own.state, cross.state), strict=True))
+        weights = mean_over_heads(cross.weights, hidden.ndim)
+        return DecoderStep(self.norm(hidden)[:, :, 0], after, weights[:, :, 0])
 
 
 class _DecoderLayer(nn.Module):
@@ -119,37 +118,31 @@ class _DecoderLayer(nn.Module):
         )
 
     def forward(
-        self, seen: Float[Tensor, "batch target size"], encoded: Encoded
+        self, hidden: Float[Tensor, "batch target size"], encoded: Encoded
     ) -> tuple[Float[Tensor, "batch target size"], Reading]:
-        # Padding comes last, so that to hide what comes after is to hide it.
-        asking = self.self_residual.before(seen)
-        recalled = self.self_attention(asking, asking, asking, mask=Causal())
-        seen = self.self_residual.after(seen, recalled.context)
-        values = encoded.values
-        reading = self.cross_attention(
-            self.cross_residual.before(seen), values, values, mask=encoded.mask
-        )
-        seen = self.cross_residual.after(seen, reading.context)
-        return self._feed_forward(seen), reading
+        # Padding comes last, so that a causal mask hides it.
+        inputs = self.self_residual.before(hidden)
+        own = self.self_attention(inputs, inputs, inputs, mask=Causal())
+        hidden = self.self_residual.after(hidden, own.context)
+        queries, values = self.cross_residual.before(hidden), encoded.values
+        cross = self.cross_attention(queries, values, values, mask=encoded.mask)
+        hidden = self.cross_residual.after(hidden, cross.context)
+        return self.ffn_residual(hidden, self.feed_forward), cross
 
     def step(
         self,
-        seen: Float[Tensor, "sentence beam 1 size"],
-        own: Memory | None,
+        hidden: Float[Tensor, "sentence beam 1 size"],
+        memory: Memory | None,
         source: Memory,
-        traces: tuple[State | None, State | None],
+        states: tuple[State | None, State | None],
     ) -> tuple[Float[Tensor, "sentence beam 1 size"], Memory, Reading, Reading]:
-        """One more token: the memory of the target with it, and what both attentions read."""
-        asking = self.self_residual.before(seen)
-        own = append(self.self_attention, own, asking)
-        trace = extend_state(self.self_attention, own, traces[0], seen.shape[1])
-        recalled = self.self_attention.read(asking, own, state=trace)
-        seen = self.self_residual.after(seen, recalled.context)
-        reading = self.cross_attention.read(
-            self.cross_residual.before(seen), source, state=traces[1]
-        )
-        seen = self.cross_residual.after(seen, reading.context)
-        return self._feed_forward(seen), own, recalled, reading
-
-    def _feed_forward(self, seen: Float[Tensor, "*batch size"]) -> Float[Tensor, "*batch size"]:
-        return self.ffn_residual.after(seen, self.feed_forward(self.ffn_residual.before(seen)))
+        """One more token: its output, the longer memory, and what both attentions read."""
+        inputs = self.self_residual.before(hidden)
+        memory = append(self.self_attention, memory, inputs)
+        state = extend_state(self.self_attention, memory, states[0], hidden.shape[1])
+        own = self.self_attention.read(inputs, memory, state=state)
+        hidden = self.self_residual.after(hidden, own.context)
+        queries = self.cross_residual.before(hidden)
+        cross = self.cross_attention.read(queries, source, state=states[1])
+        hidden = self.cross_residual.after(hidden, cross.context)
+        return self.ffn_residual(hidden, self.feed_forward), memory, own, cross

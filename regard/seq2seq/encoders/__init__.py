@@ -1,7 +1,18 @@
-"""Encoders: tokens → what is known of each of them, and of all together."""
+"""Encoders: a source to the vectors that attention reads, and one vector for all of it.
 
-from regard.seq2seq.encoders.base import Encoder
-from regard.seq2seq.encoders.recurrent import RecurrentEncoder
-from regard.seq2seq.encoders.transformer import TransformerEncoder
+A body runs over vectors, whatever made them; an encoder is a front end and a body.
+"""
 
-__all__ = ["Encoder", "RecurrentEncoder", "TransformerEncoder"]
+from regard.seq2seq.encoders.base import Encoder, EncoderBody, HasEmbedding
+from regard.seq2seq.encoders.recurrent import RecurrentBody, RecurrentEncoder
+from regard.seq2seq.encoders.transformer import TransformerBody, TransformerEncoder
+
+__all__ = [
+    "Encoder",
+    "EncoderBody",
+    "HasEmbedding",
+    "RecurrentBody",
+    "RecurrentEncoder",
+    "TransformerBody",
+    "TransformerEncoder",
+]

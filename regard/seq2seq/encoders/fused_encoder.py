@@ -1,37 +1,37 @@
-"""A Transformer's encoder in few calls: scaled dot products on a CPU, without a gradient.
+"""A Transformer encoder in few calls: scaled dot-product attention on a CPU, without gradients.
 
-Keys and values are asked for in one product, and all heads of all places are read in one call of C,
-which looks at no padding. What it gives is what the layers give by themselves, but for what stands
-in the padding.
+Keys and values are projected in one product, and all heads of all positions attend in one call of
+C, which skips the padding. The outputs are those of the layers, except in the padding.
 """
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.attention.kernels import native, native_multihead_step
 from regard.attention.multihead import MultiHead
 from regard.seq2seq.nn.fused_transformer import (
-    LayerParts,
-    build_layers,
+    FusedSublayers,
+    affine,
     concat_linears,
-    detached_linear,
     feed_forward_linears,
-    is_plain_attention,
-    next_norm,
+    following_norms,
+    is_plain_layer,
     runs_natively,
+    transposed_linear,
 )
 from regard.seq2seq.nn.transformer import Residual
 
-SHORT = 96
-"""Sentences of up to so many tokens are read more quickly so than by torch's fused kernel."""
+MAX_LENGTH = 96
+"""Up to so many tokens it is faster than torch's fused kernel."""
 
 
 @runtime_checkable
 class FusableEncoderLayer(Protocol):
-    """A layer of a Transformer's encoder."""
+    """A layer of a Transformer encoder."""
 
     self_attention: MultiHead
     feed_forward: nn.Sequential
@@ -40,51 +40,54 @@ class FusableEncoderLayer(Protocol):
 
 
 def is_supported(
-    layers: Sequence[FusableEncoderLayer], embedding: nn.Embedding, ids: Int[Tensor, "batch length"]
+    layers: Sequence[FusableEncoderLayer], vectors: Float[Tensor, "batch length size"]
 ) -> bool:
-    """Can these tokens go through these layers so, here and now?"""
+    """Can these vectors go through these layers fused, here and now?"""
     return (
-        ids.numel() > 0
-        and ids.shape[1] <= SHORT
-        and runs_natively(embedding)
+        vectors.numel() > 0
+        and vectors.shape[1] <= MAX_LENGTH
+        and runs_natively(layers[0].self_residual.training, vectors)
         and all(
-            is_plain_attention(
-                (layer.self_attention,),
-                layer.feed_forward,
-                (layer.self_residual, layer.ffn_residual),
-            )
+            is_plain_layer((layer.self_attention,), layer.feed_forward, _residuals(layer))
             for layer in layers
         )
     )
+
+
+def _residuals(layer: FusableEncoderLayer) -> tuple[Residual, Residual]:
+    return layer.self_residual, layer.ffn_residual
 
 
 def encode(
     vectors: Float[Tensor, "batch length size"],
     lengths: Int[Tensor, " batch"],
     layers: Sequence[FusableEncoderLayer],
-    last: nn.Module,
+    final: nn.Module,
 ) -> Float[Tensor, "batch length size"]:
-    """What the layers make of vectors with their places, normalised by the last norm, if any.
+    """What the layers and the final norm make of the vectors.
 
     Args:
-        vectors: Overwritten.
-        lengths: Of the sentences.
+        vectors: With their positions.
+        lengths: Of the sequences.
         layers: The encoder's.
-        last: The norm after them, if they normalise before their parts.
+        final: The norm after them, if they are pre-norm.
     """
-    seen, lengths = vectors.flatten(0, 1), lengths.contiguous()
+    # A copy, for sums are in place.
+    hidden = vectors.flatten(0, 1).clone(memory_format=torch.contiguous_format)
+    lengths = lengths.contiguous()
     norms = [layer.self_residual.norm for layer in layers]
-    normal = (
-        native.add_layernorm(seen, None, None, norms[0]) if layers[0].self_residual.first else seen
-    )
-    for layer, norm in zip(layers, next_norm(norms, last), strict=True):
-        reader, (into, out) = layer.self_attention, feed_forward_linears(layer.feed_forward)
-        parts = LayerParts((reader.out, out), (layer.self_residual, layer.ffn_residual), norm)
-        pairs = build_layers(normal, concat_linears(reader.key, reader.value)).unflatten(
-            0, vectors.shape[:2]
+    normed = hidden
+    if layers[0].self_residual.pre_norm:
+        normed = native.add_layernorm(hidden, None, None, norms[0])
+    for layer, norm in zip(layers, following_norms(norms, final), strict=True):
+        attention, (into, out) = layer.self_attention, feed_forward_linears(layer.feed_forward)
+        sublayers = FusedSublayers((attention.out, out), _residuals(layer), norm)
+        keys_values = affine(normed, concat_linears(attention.key, attention.value))
+        queries = affine(normed, transposed_linear(attention.query))
+        context = native_multihead_step.heads(
+            queries, keys_values.unflatten(0, vectors.shape[:2]), lengths, attention.heads, None
         )
-        asked = build_layers(normal, detached_linear(reader.query))
-        read = native_multihead_step.heads(asked, pairs, lengths, reader.heads, None)
-        seen, normal = parts.after(0, seen, read)
-        seen, normal = parts.after(1, seen, build_layers(normal, detached_linear(into)).relu_())
-    return normal.unflatten(0, vectors.shape[:2])
+        hidden, normed = sublayers.add_norm(0, hidden, context)
+        inner = affine(normed, transposed_linear(into)).relu_()
+        hidden, normed = sublayers.add_norm(1, hidden, inner)
+    return normed.unflatten(0, vectors.shape[:2])

@@ -1,68 +1,119 @@
-"""A recurrent encoder, in one direction or in both."""
+"""A recurrent encoder, unidirectional or bidirectional."""
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.attention.core.options import check_int
-from regard.seq2seq.batch import Tokens
+from regard.seq2seq.batch import Span, Tokens
 from regard.seq2seq.nn.dropout import Dropout
-from regard.seq2seq.nn.embeddings import embedding as table
+from regard.seq2seq.nn.embeddings import build_embedding
 from regard.seq2seq.nn.module_list import TypedModuleList
-from regard.seq2seq.nn.packed_sequence import PackedSequence
+from regard.seq2seq.nn.packing import Packing
 from regard.seq2seq.nn.rnn import RNNLayer
 from regard.seq2seq.nn.rnn_cells import CellName
 from regard.seq2seq.protocols import Encoded
 
 
 class RecurrentEncoder(nn.Module):
-    """What came before each token and, both ways, what comes after (Bahdanau 2015, section 3.2).
-
-    The summary is the last state of each direction.
+    """Token embeddings through a `RecurrentBody` (Bahdanau 2015, section 3.2).
 
     Args:
-        vocabulary: How many tokens there are.
-        embedding: Size of a token's vector.
-        size: Size of the state in each direction.
+        vocab_size: Size of the vocabulary.
+        embedding_size: Size of an embedding.
+        size: Size of the hidden state in each direction.
         cell: "gru" or "lstm".
-        layers: How many layers; each sees both directions of the one below.
-        both_ways: Read from the end, too?
-        dropout: What share of the vectors' and of the layers' numbers goes missing in training.
-        reverse: Read from the end first (Sutskever 2014, section 3.3); places stay as they are.
+        layers: How many layers; each reads all directions of the one below.
+        bidirectional: Also run from the end to the start?
+        dropout: Dropout rate on the input of each layer.
+        reverse: Run from the end first (Sutskever 2014, section 3.3); positions stay as they are.
     """
 
     def __init__(
         self,
-        vocabulary: int,
-        embedding: int,
+        vocab_size: int,
+        embedding_size: int,
         size: int,
         *,
         cell: CellName = "gru",
         layers: int = 1,
-        both_ways: bool = True,
+        bidirectional: bool = True,
         dropout: float = 0.0,
         reverse: bool = False,
     ) -> None:
         super().__init__()
-        self.backwards = (reverse, not reverse) if both_ways else (reverse,)
-        self.out_size = size * len(self.backwards)
-        self.embedding = table(vocabulary, embedding)
+        self.embedding = build_embedding(vocab_size, embedding_size)
+        self.body = RecurrentBody(
+            embedding_size, size, cell=cell, layers=layers, bidirectional=bidirectional,
+            dropout=dropout, reverse=reverse,
+        )  # fmt: skip
+        self.out_size = self.body.out_size
+
+    def forward(self, source: Tokens) -> Encoded:
+        packing = Packing(source.lengths, source.ids.shape[1])
+        # Ids are packed, not vectors: padding is not looked up, and gradients sum in this order.
+        vectors = self.embedding(packing.pack(source.ids))
+        return self.body.forward_packed(vectors, packing, source.spans)
+
+
+class RecurrentBody(nn.Module):
+    """Stacked recurrent layers over vectors. The summary is the last state of each direction.
+
+    Args:
+        in_size: Size of the vectors.
+        size: Size of the hidden state in each direction.
+        cell: "gru" or "lstm".
+        layers: How many layers; each reads all directions of the one below.
+        bidirectional: Also run from the end to the start?
+        dropout: Dropout rate on the input of each layer.
+        reverse: Run from the end first; positions stay as they are.
+    """
+
+    def __init__(
+        self,
+        in_size: int,
+        size: int,
+        *,
+        cell: CellName = "gru",
+        layers: int = 1,
+        bidirectional: bool = True,
+        dropout: float = 0.0,
+        reverse: bool = False,
+    ) -> None:
+        super().__init__()
+        self.reversed = (reverse, not reverse) if bidirectional else (reverse,)
+        self.out_size = size * len(self.reversed)
         self.dropout = Dropout(dropout)
-        sizes = [embedding] + [self.out_size] * (check_int("layers", layers, 1) - 1)
+        sizes = [in_size] + [self.out_size] * (check_int("layers", layers, 1) - 1)
         self.layers = TypedModuleList(
-            RNNLayer(cell, in_size, size, len(self.backwards)) for in_size in sizes
+            RNNLayer(cell, layer_in, size, len(self.reversed)) for layer_in in sizes
         )
 
-    def forward(self, tokens: Tokens) -> Encoded:
-        batch, length = tokens.ids.shape
-        ragged = PackedSequence(tokens.lengths, length)
-        seen, last = self.embedding(ragged.packed(tokens.ids)), list[Tensor]()
+    def forward(
+        self,
+        vectors: Float[Tensor, "batch length in"],
+        lengths: Int[Tensor, " batch"],
+        places: list[list[Span]] | None = None,
+    ) -> Encoded:
+        """Padded vectors."""
+        packing = Packing(lengths, vectors.shape[1])
+        return self.forward_packed(packing.pack(vectors), packing, places)
+
+    def forward_packed(
+        self,
+        vectors: Float[Tensor, "row in"],
+        packing: Packing,
+        places: list[list[Span]] | None = None,
+    ) -> Encoded:
+        """Packed vectors."""
+        batch, final = len(packing.lengths), list[Tensor]()
         for layer in self.layers:
-            seen, last, outputs = self.dropout(seen), [], []
-            for direction, back in enumerate(self.backwards):
-                own = ragged.reversed(seen) if back else seen
-                found, end = layer.run_direction(own, ragged.counts, batch, direction)
-                outputs.append(ragged.reversed(found) if back else found)
-                last.append(end)
-            seen = torch.cat(outputs, -1)
-        summary = torch.cat(last, -1)[ragged.ranks]
-        return Encoded(ragged.padded(seen), tokens.lengths, summary, tokens.spans)
+            vectors, final, outputs = self.dropout(vectors), [], []
+            for direction, is_reversed in enumerate(self.reversed):
+                inputs = packing.reverse(vectors) if is_reversed else vectors
+                hidden, last = layer.run_direction(inputs, packing.batch_sizes, batch, direction)
+                outputs.append(packing.reverse(hidden) if is_reversed else hidden)
+                final.append(last)
+            vectors = torch.cat(outputs, -1)
+        summary = torch.cat(final, -1)[packing.unsorted_indices]
+        return Encoded(packing.pad(vectors), packing.lengths, summary, places or [])

@@ -1,14 +1,14 @@
-"""An encoder in which every token reads all others."""
+"""A Transformer encoder: every position attends to all others."""
 
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.attention.core.options import check_int
 from regard.attention.masks import Lengths
-from regard.seq2seq.batch import Tokens
+from regard.seq2seq.batch import Span, Tokens
 from regard.seq2seq.encoders import fused_encoder
-from regard.seq2seq.encoders.base import without_padding
-from regard.seq2seq.nn.embeddings import embedding
+from regard.seq2seq.encoders.base import zero_padding
+from regard.seq2seq.nn.embeddings import build_embedding
 from regard.seq2seq.nn.module_list import TypedModuleList
 from regard.seq2seq.nn.transformer import (
     AttentionFactory,
@@ -23,24 +23,22 @@ from regard.seq2seq.protocols import Encoded
 
 
 class TransformerEncoder(nn.Module):
-    """Layers of attention to the sentence itself, by any score (Vaswani 2017, section 3.1).
-
-    The summary is the mean over the sentence.
+    """Token embeddings with positions through a `TransformerBody` (Vaswani 2017, section 3.1).
 
     Args:
-        vocabulary: How many tokens there are.
-        size: Size of a token's vector, in every layer.
+        vocab_size: Size of the vocabulary.
+        size: Size of an embedding and of every layer.
         make: Builds the attention of one head, for vectors of `size // heads`.
         layers: How many layers.
         heads: How many heads each attention has.
-        inner: Size of the space inside the part that looks at each token alone.
-        dropout: What share goes missing in training.
-        norm: Normalise before each part, "pre", or after it, "post".
+        inner: Hidden size of the feed-forward network.
+        dropout: Dropout rate.
+        norm: Layer norm before each sublayer, "pre", or after it, "post".
     """
 
     def __init__(
         self,
-        vocabulary: int,
+        vocab_size: int,
         size: int,
         make: AttentionFactory,
         *,
@@ -52,26 +50,68 @@ class TransformerEncoder(nn.Module):
     ) -> None:
         super().__init__()
         self.out_size = size
-        self.embedding = embedding(vocabulary, size)
-        self.placed = PositionalEncoding(dropout)
+        self.embedding = build_embedding(vocab_size, size)
+        self.positions = PositionalEncoding(dropout)
+        self.body = TransformerBody(
+            size, make, layers=layers, heads=heads, inner=inner, dropout=dropout, norm=norm
+        )
+
+    def forward(self, source: Tokens) -> Encoded:
+        vectors = self.positions(self.embedding(source.ids))
+        return self.body(vectors, source.lengths, source.spans)
+
+
+class TransformerBody(nn.Module):
+    """Self-attention layers, by any score, over vectors that know their positions.
+
+    The summary is the mean over the sequence.
+
+    Args:
+        size: Size of the vectors and of every layer.
+        make: Builds the attention of one head, for vectors of `size // heads`.
+        layers: How many layers.
+        heads: How many heads each attention has.
+        inner: Hidden size of the feed-forward network.
+        dropout: Dropout rate.
+        norm: Layer norm before each sublayer, "pre", or after it, "post".
+    """
+
+    def __init__(
+        self,
+        size: int,
+        make: AttentionFactory,
+        *,
+        layers: int,
+        heads: int,
+        inner: int,
+        dropout: float = 0.0,
+        norm: Norm = "pre",
+    ) -> None:
+        super().__init__()
+        self.out_size = size
         self.layers = TypedModuleList(
             _EncoderLayer(size, make, heads, inner, dropout, norm)
             for _ in range(check_int("layers", layers, 1))
         )
         self.norm = final_norm(size, norm)
 
-    def forward(self, tokens: Tokens) -> Encoded:
-        seen, layers = self.placed(self.embedding(tokens.ids)), list(self.layers)
-        if fused_encoder.is_supported(layers, self.embedding, tokens.ids):
-            seen = fused_encoder.encode(seen, tokens.lengths, layers, self.norm)
+    def forward(
+        self,
+        vectors: Float[Tensor, "batch length size"],
+        lengths: Int[Tensor, " batch"],
+        places: list[list[Span]] | None = None,
+    ) -> Encoded:
+        layers = list(self.layers)
+        if fused_encoder.is_supported(layers, vectors):
+            hidden = fused_encoder.encode(vectors, lengths, layers, self.norm)
         else:
-            mask = Lengths(tokens.lengths)
+            hidden, mask = vectors, Lengths(lengths)
             for layer in layers:
-                seen = layer(seen, mask)
-            seen = self.norm(seen)
-        values = without_padding(seen, tokens.lengths)
-        summary = values.sum(1) / tokens.lengths.clamp(min=1)[:, None]
-        return Encoded(values, tokens.lengths, summary, tokens.spans)
+                hidden = layer(hidden, mask)
+            hidden = self.norm(hidden)
+        values = zero_padding(hidden, lengths)
+        summary = values.sum(1) / lengths.clamp(min=1)[:, None]
+        return Encoded(values, lengths, summary, places or [])
 
 
 class _EncoderLayer(nn.Module):
@@ -84,10 +124,9 @@ class _EncoderLayer(nn.Module):
         self.self_residual, self.ffn_residual = (Residual(size, dropout, norm) for _ in range(2))
 
     def forward(
-        self, seen: Float[Tensor, "batch length size"], mask: Lengths
+        self, hidden: Float[Tensor, "batch length size"], mask: Lengths
     ) -> Float[Tensor, "batch length size"]:
-        asking = self.self_residual.before(seen)
-        seen = self.self_residual.after(
-            seen, self.self_attention(asking, asking, asking, mask=mask).context
-        )
-        return self.ffn_residual.after(seen, self.feed_forward(self.ffn_residual.before(seen)))
+        inputs = self.self_residual.before(hidden)
+        context = self.self_attention(inputs, inputs, inputs, mask=mask).context
+        hidden = self.self_residual.after(hidden, context)
+        return self.ffn_residual(hidden, self.feed_forward)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from regard.attention.core.errors import OptionError
 from regard.attention.masks import Lengths
-from regard.seq2seq.batch import UNK, Batch, SourceTarget
+from regard.seq2seq.batch import UNK, Batch, SourceTarget, Tokens
 from regard.seq2seq.decoders import Decoder, DecoderOutput, DecoderState
 from regard.seq2seq.decoders.attention_maps import attention_maps
 from regard.seq2seq.encoders import Encoder
@@ -57,7 +57,7 @@ class EncoderDecoder(nn.Module):
 
     def __init__(
         self,
-        encoder: Encoder,
+        encoder: Encoder[Tokens],
         decoder: Decoder,
         readout: OutputLayer,
         *,
@@ -143,7 +143,7 @@ class EncoderDecoder(nn.Module):
 
     def _map_unknown(self, ids: Int[Tensor, "*batch"]) -> Int[Tensor, "*batch"]:
         """Words past the vocabulary are unknown to the decoder."""
-        return ids.masked_fill(ids >= self.readout.vocabulary, UNK)
+        return ids.masked_fill(ids >= self.readout.vocab_size, UNK)
 
     def _copy_inputs(
         self, batch: SourceTarget, whole: DecoderOutput, real: Bool[Tensor, "batch target"]

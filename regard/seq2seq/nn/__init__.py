@@ -1,1 +1,1 @@
-"""Parts that models are built of: recurrent and Transformer layers, dropout, embeddings."""
+"""Parts that models are built of: recurrent and Transformer layers, embeddings, losses, dropout."""

@@ -1,4 +1,4 @@
-"""A linear layer that every step of a loop uses: its weight's gradient is put off, see `owed`."""
+"""A linear layer in a loop over steps: the gradient of its weight is one product after the loop."""
 
 import torch
 from torch import Tensor, nn
@@ -8,23 +8,23 @@ from regard.seq2seq.nn.transposed_linear import apply_linear
 
 
 class DeferredLinear:
-    """A linear layer, as one loop over steps uses it; made anew for each loop.
+    """A linear layer for one loop over steps; made anew for each loop.
 
     Args:
-        linear: The layer, or what has taken its place (quantised, say) where nothing is learned.
+        linear: The layer, or its replacement (quantised, say) where nothing is trained.
     """
 
     def __init__(self, linear: nn.Linear) -> None:
         self.linear = linear
-        # Asked for last: what has taken a layer's place may have to compute its weight.
-        self.learns = torch.is_grad_enabled() and linear.weight.requires_grad
-        if self.learns:
+        # The weight last: a replacement may have to compute it.
+        self.needs_grad = torch.is_grad_enabled() and linear.weight.requires_grad
+        if self.needs_grad:
             self.weight = DeferredWeight(linear.weight)
 
     def __call__(self, inputs: Tensor) -> Tensor:
         """One step's product."""
-        if not self.learns:
+        if not self.needs_grad:
             return apply_linear(inputs, self.linear)
         inputs = inputs.to(self.linear.weight.dtype)  # under autocast, too
-        made = self.weight.product(inputs)
-        return made if self.linear.bias is None else made + self.linear.bias
+        outputs = self.weight.product(inputs)
+        return outputs if self.linear.bias is None else outputs + self.linear.bias

@@ -1,7 +1,7 @@
-"""Dropout that costs what it should: torch draws a number for each element, one after another.
+"""Fast dropout: torch draws a random number for each element, one after another.
 
-On a CPU that is a seventh of a small Transformer's update. Here one number is drawn, and
-each element's fate is a hash of that and of its place, found again on the way back.
+On a CPU that is a seventh of a small Transformer's update. Here one number is drawn, and an
+element is dropped by a hash of that and of its index, which backward computes again.
 """
 
 from typing import Any
@@ -15,10 +15,10 @@ from regard.attention.kernels import native
 
 
 class Dropout(nn.Module):
-    """In training, a share of the numbers is 0 and the others are larger by as much.
+    """Dropout, as `nn.Dropout`.
 
     Args:
-        rate: What share.
+        rate: The probability that an element is zeroed.
     """
 
     def __init__(self, rate: float = 0.0) -> None:
@@ -31,21 +31,21 @@ class Dropout(nn.Module):
             return inputs
         if inputs.is_cpu and inputs.dtype == torch.float32 and native.library() is not None:
             seed = int(torch.randint(2**32, (), dtype=torch.int64))
-            dropped: Tensor = _Dropped.apply(inputs, self.rate, seed)  # type: ignore[no-untyped-call]
-            return dropped
+            outputs: Tensor = _HashDropout.apply(inputs, self.rate, seed)  # type: ignore[no-untyped-call]
+            return outputs
         return functional.dropout(inputs, self.rate)
 
     def extra_repr(self) -> str:
         return f"rate={self.rate}"
 
 
-class _Dropped(torch.autograd.Function):
+class _HashDropout(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, rate: float, seed: int) -> Tensor:
-        ctx.drawn = rate, seed
+        ctx.options = rate, seed
         return native.dropout(inputs, rate, seed)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        return native.dropout(gradient, *ctx.drawn), None, None
+        return native.dropout(gradient, *ctx.options), None, None

@@ -1,7 +1,7 @@
-"""Transformer layers in few calls: scaled dot products on a CPU, without a gradient.
+"""Transformer layers in few calls: scaled dot-product attention on a CPU, without gradients.
 
-What the quick ways of an encoder and of a decoder have in common: weights held as `(in, out)`, a
-part's sum and the norm of the next part in one walk, and who can go these ways.
+What the fused encoder and the fused decoder step have in common: weights as `(in, out)`, a residual
+sum and the layer norm after it in one pass over memory, and the conditions for all of it.
 """
 
 from collections.abc import Sequence
@@ -17,107 +17,110 @@ from regard.attention.selection import Softmax
 from regard.seq2seq.nn.transformer import Residual
 from regard.seq2seq.nn.transposed_linear import transposed_weight
 
-Seen = Float[Tensor, "row size"]
+Hidden = Float[Tensor, "row size"]
 Linear = tuple[Tensor, Tensor]
 """A weight, `(in, out)`, and its bias."""
 
 
-class LayerParts:
-    """How the parts of a layer end, and what lies between them.
+class FusedSublayers:
+    """The end of each sublayer: output projection, residual sum, and the layer norm after it.
 
     Args:
-        lasts: The last linear layer of each part.
-        residuals: What adds each part to what it was given.
-        last: The norm that comes after the layer, if the layers normalise before their parts.
+        projections: The last linear layer of each sublayer.
+        residuals: What adds each sublayer's output to its input.
+        following: The first norm after the layer; used if the layer is pre-norm.
     """
 
     def __init__(
-        self, lasts: Sequence[nn.Linear], residuals: Sequence[Residual], last: nn.LayerNorm
+        self,
+        projections: Sequence[nn.Linear],
+        residuals: Sequence[Residual],
+        following: nn.LayerNorm,
     ) -> None:
-        self.lasts = [detached_linear(each) for each in lasts]
-        self.first = residuals[0].first
-        self.norms = [each.norm for each in residuals]
-        if self.first:  # then a part is followed by the norm of the next
-            self.norms = [*self.norms[1:], last]
+        self.projections = [transposed_linear(linear) for linear in projections]
+        self.pre_norm = residuals[0].pre_norm
+        self.norms = [residual.norm for residual in residuals]
+        if self.pre_norm:  # then a sum is followed by the norm of the next sublayer
+            self.norms = [*self.norms[1:], following]
 
-    def after(self, part: int, seen: Seen, found: Float[Tensor, "row inner"]) -> tuple[Seen, Seen]:
-        """What was seen with what a part found, and what the next part is given.
+    def add_norm(
+        self, sublayer: int, hidden: Hidden, outputs: Float[Tensor, "row inner"]
+    ) -> tuple[Hidden, Hidden]:
+        """The residual stream after a sublayer, and the input of the next one.
 
         Args:
-            part: Which of them.
-            seen: What the part was given; overwritten.
-            found: What it found, before its last linear layer.
+            sublayer: Which of them.
+            hidden: The residual stream before it; overwritten.
+            outputs: The sublayer's, before its last linear layer.
         """
-        weight, bias = self.lasts[part]
-        normal = native.add_layernorm(seen, found @ weight, bias, self.norms[part])
-        return (seen if self.first else normal), normal
+        weight, bias = self.projections[sublayer]
+        normed = native.add_layernorm(hidden, outputs @ weight, bias, self.norms[sublayer])
+        return (hidden if self.pre_norm else normed), normed
 
 
-def runs_natively(embedding: nn.Embedding) -> bool:
-    """Can a Transformer with these vectors be gone through so, here and now?"""
-    weight = embedding.weight
+def runs_natively(training: bool, tensor: Tensor) -> bool:
+    """Can the fused layers run on tensors like this one, here and now?"""
     return (
         native.library() is not None
         and not is_overridden()
         and not torch.is_grad_enabled()
-        and not embedding.training
+        and not training
         and not torch.compiler.is_compiling()
         and not torch.is_autocast_enabled("cpu")
-        and weight.is_cpu
-        and weight.dtype == torch.float32
+        and tensor.is_cpu
+        and tensor.dtype == torch.float32
     )
 
 
-def is_plain_attention(
-    readers: Sequence[MultiHead], forward_part: nn.Sequential, residuals: Sequence[Residual]
+def is_plain_layer(
+    attentions: Sequence[MultiHead], feed_forward: nn.Sequential, residuals: Sequence[Residual]
 ) -> bool:
-    """Is a layer made of scaled dot products, softmax and linear layers that nobody replaced?"""
-    linears = [forward_part[0], forward_part[-1]]
-    for reader in readers:
-        score, select = reader.attention.score, reader.attention.select
-        linears += [reader.query, reader.key, reader.value, reader.out]
+    """Is a layer scaled dot-product, softmax and linear layers that nobody replaced?"""
+    linears = [feed_forward[0], feed_forward[-1]]
+    for multihead in attentions:
+        score, select = multihead.attention.score, multihead.attention.select
+        linears += [multihead.query, multihead.key, multihead.value, multihead.out]
         if type(score) is not ScaledDot or score.scale is not None or score.factor is not None:
             return False
         if type(select) is not Softmax or select.temperature != 1.0:
             return False
-        if reader.heads != reader.key_heads:
+        if multihead.heads != multihead.key_heads:
             return False
-    norms = [each.norm for each in residuals]
-    return all(_biased(linear) for linear in linears) and all(
-        type(norm) is nn.LayerNorm for norm in norms
+    return all(_is_plain_linear(linear) for linear in linears) and all(
+        type(residual.norm) is nn.LayerNorm for residual in residuals
     )
 
 
-def _biased(linear: nn.Module) -> bool:
+def _is_plain_linear(linear: nn.Module) -> bool:
     return (
         type(linear) is nn.Linear and linear.bias is not None and not linear.weight.is_inference()
     )
 
 
-def next_norm(norms: Sequence[nn.LayerNorm], last: nn.Module) -> list[nn.LayerNorm]:
-    """The norm after each layer: that of the next, or the last, if they normalise before."""
-    return [*norms[1:], last if isinstance(last, nn.LayerNorm) else norms[0]]
+def following_norms(norms: Sequence[nn.LayerNorm], final: nn.Module) -> list[nn.LayerNorm]:
+    """The norm after each layer, if layers are pre-norm: the next layer's first, or the final."""
+    return [*norms[1:], final if isinstance(final, nn.LayerNorm) else norms[0]]
 
 
-def feed_forward_linears(forward_part: nn.Sequential) -> tuple[nn.Linear, nn.Linear]:
-    """The first linear layer of the part that looks at each place alone, and the last."""
-    into, *_, out = forward_part
+def feed_forward_linears(feed_forward: nn.Sequential) -> tuple[nn.Linear, nn.Linear]:
+    """The two linear layers of a feed-forward network."""
+    into, *_, out = feed_forward
     assert isinstance(into, nn.Linear)
     assert isinstance(out, nn.Linear)
     return into, out
 
 
-def build_layers(inputs: Float[Tensor, "row in"], linear: Linear) -> Float[Tensor, "row out"]:
-    """What a linear layer makes of rows."""
+def affine(inputs: Float[Tensor, "row in"], linear: Linear) -> Float[Tensor, "row out"]:
+    """Rows times a weight, plus a bias."""
     return torch.addmm(linear[1], inputs, linear[0])
 
 
-def detached_linear(linear: nn.Linear) -> Linear:
-    """A linear layer."""
+def transposed_linear(linear: nn.Linear) -> Linear:
+    """A linear layer's weight, transposed, and its bias."""
     return transposed_weight(linear.weight), linear.bias
 
 
 def concat_linears(*linears: nn.Linear) -> Linear:
-    """Several linear layers as one."""
+    """Several linear layers of the same input as one."""
     weights = [transposed_weight(linear.weight) for linear in linears]
     return torch.cat(weights, 1), torch.cat([linear.bias for linear in linears])

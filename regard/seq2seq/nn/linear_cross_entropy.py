@@ -1,4 +1,7 @@
-"""The loss of a large vocabulary, in chunks: scores of all tokens at all places are never held."""
+"""Linear layer and cross-entropy in one, in chunks: all logits at once are never held.
+
+The gradients are computed in forward, while a chunk's logits are in cache.
+"""
 
 import math
 from typing import Any
@@ -12,10 +15,10 @@ from regard.attention.kernels import native
 from regard.attention.kernels.autocast import autocast_disabled
 
 CHUNK = 1 << 23
-"""About so many scores at a time, where they are multiplied with a weight."""
+"""About so many logits at a time, where they are multiplied with a weight."""
 
-NEAR = 1 << 17
-"""So many where they are gone over several times; they stay near the processor."""
+CACHE_CHUNK = 1 << 17
+"""So many where several passes go over them; they stay in cache."""
 
 
 def linear_cross_entropy(
@@ -27,132 +30,134 @@ def linear_cross_entropy(
 ) -> tuple[Float[Tensor, ""], Float[Tensor, " row"]]:
     """The sum of the cross-entropy, and each target's log-probability, without a gradient.
 
-    With smoothing ε, a target is 1 − ε itself and ε all tokens alike (Szegedy 2016, section 7).
+    Label smoothing ε: a target is 1 − ε itself and ε uniform (Szegedy 2016, section 7).
     """
     with autocast_disabled(features.device.type):
         features = features.to(weight.dtype)
-        found: tuple[Tensor, Tensor] = _LinearCrossEntropy.apply(
+        outputs: tuple[Tensor, Tensor] = _LinearCrossEntropy.apply(
             features, weight, bias, targets, smoothing
         )  # type: ignore[no-untyped-call]
-    return found
+    return outputs
 
 
 def log_softmax(
-    scores: Float[Tensor, "*row token"], bias: Float[Tensor, " token"] | None = None
+    logits: Float[Tensor, "*row token"], bias: Float[Tensor, " token"] | None = None
 ) -> Float[Tensor, "*row token"]:
-    """Logarithm of softmax(scores + bias), over scores of which most are far below the best.
+    """Logarithm of softmax(logits + bias), where most logits are far below the greatest.
 
-    Where torch exponentiates those it meets numbers too small to be normal, and slows down. Without
-    a gradient the scores are overwritten, a few rows at a time, so that these stay near.
+    torch exponentiates those to denormal numbers, which are slow. Without a gradient the logits
+    are overwritten, a few rows at a time, so that these stay in cache.
     """
-    lowest = floor(scores.dtype)
-    if scores.requires_grad:
-        scores = scores if bias is None else scores + bias
-        shifted = scores - scores.amax(-1, keepdim=True).detach()
+    lowest = min_logit(logits.dtype)
+    if logits.requires_grad:
+        logits = logits if bias is None else logits + bias
+        shifted = logits - logits.amax(-1, keepdim=True).detach()
         return shifted - shifted.clamp(min=lowest).exp().sum(-1, keepdim=True).log()
-    flat = scores.reshape(-1, scores.shape[-1])
+    flat = logits.reshape(-1, logits.shape[-1])
     if _use_native(flat):
         native.log_softmax(flat, bias)
-        return flat.view(scores.shape)
-    for part in _near(flat):
+        return flat.view(logits.shape)
+    for part in _cache_chunks(flat):
         rows = flat[part]
         if bias is not None:
             rows += bias
         rows -= rows.amax(-1, keepdim=True)
         rows -= rows.clamp(min=lowest).exp_().sum(-1, keepdim=True).log_()
-    return flat.view(scores.shape)
+    return flat.view(logits.shape)
 
 
-def floor(dtype: torch.dtype) -> float:
-    """The lowest logarithm that is worth telling apart from minus infinity."""
+def min_logit(dtype: torch.dtype) -> float:
+    """Below this, a logit less the greatest is as good as −∞: its exponential is near denormal."""
     return 0.9 * math.log(torch.finfo(dtype).tiny)
 
 
-def chunks(rows: int, vocabulary: int, most: int) -> list[slice]:
-    """The rows in parts as like as can be, with at most so many scores each, or of one row."""
-    parts = -(-rows // max(1, most // vocabulary))
+def chunks(rows: int, vocab_size: int, most: int) -> list[slice]:
+    """The rows in chunks of about equal size, of at most so many logits, or of one row."""
+    parts = -(-rows // max(1, most // vocab_size))
     step = -(-rows // max(1, parts))
     return [slice(first, min(first + step, rows)) for first in range(0, rows, max(1, step))]
 
 
-def _use_native(scores: Tensor) -> bool:
-    """Can the C kernels go over these?"""
+def _use_native(logits: Tensor) -> bool:
+    """Can the C kernels take these?"""
     return (
-        scores.is_cpu
-        and scores.dtype == torch.float32
-        and scores.is_contiguous()
+        logits.is_cpu
+        and logits.dtype == torch.float32
+        and logits.is_contiguous()
         and native.library() is not None
         and not torch.compiler.is_compiling()
     )
 
 
-def _near(scores: Tensor) -> list[slice]:
-    """Rows to go over together; a GPU takes all at once."""
-    rows, tokens = scores.shape
-    return chunks(rows, tokens, NEAR) if scores.is_cpu else [slice(None)]
+def _cache_chunks(logits: Tensor) -> list[slice]:
+    """Rows to go over together; on a GPU all."""
+    rows, tokens = logits.shape
+    return chunks(rows, tokens, CACHE_CHUNK) if logits.is_cpu else [slice(None)]
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
-    """Gradients are found on the way forth, while a chunk's scores are at hand.
+    """Gradients are computed in forward, while a chunk's logits are in cache.
 
-    What they will be multiplied with on the way back is mostly 1 / rows, for the objective is a
-    mean. So C does that at once, where to do so later is one more walk through them.
+    The incoming gradient is mostly 1 / rows, for a loss is a mean. So C scales by that at once,
+    where to do so in backward is one more pass over the gradients.
     """
 
     @staticmethod
     def forward(
         ctx: Any, features: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float
     ) -> tuple[Tensor, Tensor]:
-        learns = any(ctx.needs_input_grad)
-        total, chosen = features.new_zeros(()), features.new_empty(len(features))
-        # The first chunk sets what the others add to; where there is none, it is zero.
-        made = torch.empty_like if len(features) else torch.zeros_like
-        gradients = [made(features), made(weight), torch.zeros_like(bias)] if learns else []
-        ctx.foretold = 1.0
+        needs_grad = any(ctx.needs_input_grad)
+        total, log_probs = features.new_zeros(()), features.new_empty(len(features))
+        # The first chunk sets what the others add to; without any, gradients are zero.
+        new = torch.empty_like if len(features) else torch.zeros_like
+        gradients = [new(features), new(weight), torch.zeros_like(bias)] if needs_grad else []
+        ctx.scaled_by = 1.0
         for rows in chunks(len(features), len(weight), CHUNK):
-            scores, wanted, own = features[rows] @ weight.mT, targets[rows], chosen[rows]
-            if _use_native(scores):
-                ctx.foretold = 1 / len(features)
-                lost, own[:], added = native.cross_entropy_with_grad(
-                    scores, bias, wanted, smoothing, ctx.foretold
+            logits, labels, chosen = features[rows] @ weight.mT, targets[rows], log_probs[rows]
+            if _use_native(logits):
+                ctx.scaled_by = 1 / len(features)
+                losses, chosen[:], grad_bias = native.cross_entropy_with_grad(
+                    logits, bias, labels, smoothing, ctx.scaled_by
                 )
-                total += lost.sum()
+                total += losses.sum()
             else:
-                for near in _near(scores):
-                    total += _transposed(scores[near], bias, wanted[near], smoothing, own[near])
-                added = scores.sum(0)
-            if learns:
-                gradients[2] += added
-                torch.mm(scores, weight, out=gradients[0][rows])
-                gradients[1].addmm_(scores.mT, features[rows], beta=int(rows.start > 0))
+                for part in _cache_chunks(logits):
+                    total += _loss_with_grad(
+                        logits[part], bias, labels[part], smoothing, chosen[part]
+                    )
+                grad_bias = logits.sum(0)
+            if needs_grad:  # the logits are now their own gradients
+                gradients[2] += grad_bias
+                torch.mm(logits, weight, out=gradients[0][rows])
+                gradients[1].addmm_(logits.mT, features[rows], beta=int(rows.start > 0))
         ctx.save_for_backward(*gradients)
-        ctx.mark_non_differentiable(chosen)
-        return total, chosen
+        ctx.mark_non_differentiable(log_probs)
+        return total, log_probs
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, outer: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        gradients = ctx.saved_tensors
-        if ctx.foretold == 1.0 or not torch.equal(outer, torch.full_like(outer, ctx.foretold)):
-            gradients = [gradient * (outer / ctx.foretold) for gradient in gradients]
+    def backward(ctx: Any, grad_total: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        gradients, scale = ctx.saved_tensors, ctx.scaled_by
+        if scale == 1.0 or not torch.equal(grad_total, torch.full_like(grad_total, scale)):
+            gradients = [gradient * (grad_total / scale) for gradient in gradients]
         return *gradients, None, None
 
 
-def _transposed(
-    scores: Tensor, bias: Tensor, targets: Tensor, smoothing: float, chosen: Tensor
+def _loss_with_grad(
+    logits: Tensor, bias: Tensor, targets: Tensor, smoothing: float, log_probs: Tensor
 ) -> Tensor:
-    """The loss of a few rows. Their scores are turned into its gradient, in place.
+    """The loss of a few rows; the logits become its gradient, in place.
 
-    What is written to `chosen` is the log-probability of each target.
+    The log-probability of each target is written to `log_probs`.
     """
-    scores += bias
-    scores -= scores.amax(-1, keepdim=True)
-    own, mean = scores.gather(-1, targets[:, None]), scores.mean(-1) if smoothing else 0.0
-    total = scores.clamp_(min=floor(scores.dtype)).exp_().sum(-1, keepdim=True)
+    logits += bias
+    logits -= logits.amax(-1, keepdim=True)
+    chosen, mean = logits.gather(-1, targets[:, None]), logits.mean(-1) if smoothing else 0.0
+    total = logits.clamp_(min=min_logit(logits.dtype)).exp_().sum(-1, keepdim=True)
     log_total = total.log()[:, 0]
-    torch.sub(own[:, 0], log_total, out=chosen)
-    scores /= total
+    torch.sub(chosen[:, 0], log_total, out=log_probs)
+    logits /= total
     if smoothing:
-        scores -= smoothing / scores.shape[-1]
-    scores.scatter_add_(-1, targets[:, None], torch.full_like(own, smoothing - 1))
-    return -((1 - smoothing) * chosen + smoothing * (mean - log_total)).sum()
+        logits -= smoothing / logits.shape[-1]
+    logits.scatter_add_(-1, targets[:, None], torch.full_like(chosen, smoothing - 1))
+    return -((1 - smoothing) * log_probs + smoothing * (mean - log_total)).sum()

@@ -1,7 +1,8 @@
-"""What a recurrent network does at one step, and the way back through it, written by hand.
+"""One step of a GRU or an LSTM, forward and backward, written by hand.
 
-A step gets the input's part of its gates, `inputs`, computed for all steps at once, and the
-state's part, `gates`. A state is a tuple of tensors, the first of which is what others see.
+A step gets the pre-activations of its gates in two parts, W x + b (`input_gates`, computed for all
+steps at once) and U h (`hidden_gates`). A state is a tuple of tensors, of which the first is the
+output.
 """
 
 from abc import ABC, abstractmethod
@@ -19,137 +20,156 @@ CellName = Literal["gru", "lstm"]
 State = tuple[Tensor, ...]
 
 
-class Cell(ABC):
-    """One step, as plain arithmetic: torch's gradient knows nothing of it."""
+class RNNCell(ABC):
+    """One step as plain arithmetic: autograd sees none of it."""
 
     gates: int
-    """How many times the state's size the gates have."""
+    """How many gates: their size is a multiple of the state's."""
 
-    parts: int
+    state_tensors: int
     """How many tensors a state has."""
 
     @abstractmethod
     def forward(
-        self, inputs: Tensor, gates: Tensor, state: State, after: Tensor
+        self, input_gates: Tensor, hidden_gates: Tensor, state: State, out: Tensor
     ) -> tuple[State, State]:
-        """The next state, and what the way back needs; what others see is written to `after`."""
+        """The next state, and what backward needs; the output is written to `out`."""
 
     @abstractmethod
     def backward(
-        self, gradient: Sequence[Tensor], saved: State, state: State, to: tuple[Tensor, Tensor]
+        self,
+        grad_state: Sequence[Tensor],
+        saved: State,
+        state: State,
+        grad_gates: tuple[Tensor, Tensor],
     ) -> list[Tensor]:
-        """The gradient of the state; those of the inputs' part and of the state's are written."""
+        """The gradient of the state, without its share by way of the gates.
+
+        The gradients of the input gates and of the hidden gates are written to `grad_gates`.
+        """
 
 
-class Gru(Cell):
-    """h' = (1 − z) n + z h, n = tanh(x + r W h) (Cho 2014, with the reset after the product)."""
+class GRUCell(RNNCell):
+    """h' = (1 − z) n + z h, n = tanh(x + r U h) (Cho 2014, with the reset after the product)."""
 
-    gates, parts = 3, 1
+    gates, state_tensors = 3, 1
 
     def forward(
-        self, inputs: Tensor, gates: Tensor, state: State, after: Tensor
+        self, input_gates: Tensor, hidden_gates: Tensor, state: State, out: Tensor
     ) -> tuple[State, State]:
         (hidden,) = state
-        if _use_native(inputs, gates, hidden, after):
-            after, both, new = native.gru(inputs, gates, hidden, after)
-            return (after,), (both, new, gates)
+        if _use_native(input_gates, hidden_gates, hidden, out):
+            out, sigmoids, new = native.gru(input_gates, hidden_gates, hidden, out)
+            return (out,), (sigmoids, new, hidden_gates)
         two = 2 * hidden.shape[-1]
-        both = (inputs[..., :two] + gates[..., :two]).sigmoid_()
-        reset, stay = both.chunk(2, -1)
-        new = torch.addcmul(inputs[..., two:], reset, gates[..., two:]).tanh_()
-        return (torch.lerp(new, hidden, stay, out=after),), (both, new, gates)
+        sigmoids = (input_gates[..., :two] + hidden_gates[..., :two]).sigmoid_()
+        reset, update = sigmoids.chunk(2, -1)
+        new = torch.addcmul(input_gates[..., two:], reset, hidden_gates[..., two:]).tanh_()
+        return (torch.lerp(new, hidden, update, out=out),), (sigmoids, new, hidden_gates)
 
     def backward(
-        self, gradient: Sequence[Tensor], saved: State, state: State, to: tuple[Tensor, Tensor]
+        self,
+        grad_state: Sequence[Tensor],
+        saved: State,
+        state: State,
+        grad_gates: tuple[Tensor, Tensor],
     ) -> list[Tensor]:
-        (outer,), (both, new, gates), (hidden,), (to_inputs, to_gates) = gradient, saved, state, to
-        if _use_native(gates, hidden, *to):
-            return [native.gru_backward(outer, gates, hidden, both, new, to)]
+        (grad,), (sigmoids, new, hidden_gates), (hidden,) = grad_state, saved, state
+        if _use_native(hidden_gates, hidden, *grad_gates):
+            return [native.gru_backward(grad, hidden_gates, hidden, sigmoids, new, grad_gates)]
+        grad_input, grad_hidden = grad_gates
         size = hidden.shape[-1]
-        reset, stay = both.chunk(2, -1)
-        kept = outer * stay
-        to_new = torch.mul(outer - kept, 1 - new * new, out=to_inputs[..., 2 * size :])
-        torch.mul(to_new, gates[..., 2 * size :], out=to_inputs[..., :size])
-        torch.mul(outer, hidden - new, out=to_inputs[..., size : 2 * size])
-        to_inputs[..., : 2 * size] *= both - both * both
-        to_gates.copy_(to_inputs)
-        to_gates[..., 2 * size :] *= reset
-        return [kept]
+        reset, update = sigmoids.chunk(2, -1)
+        grad_before = grad * update
+        grad_new = torch.mul(grad - grad_before, 1 - new * new, out=grad_input[..., 2 * size :])
+        torch.mul(grad_new, hidden_gates[..., 2 * size :], out=grad_input[..., :size])
+        torch.mul(grad, hidden - new, out=grad_input[..., size : 2 * size])
+        grad_input[..., : 2 * size] *= sigmoids - sigmoids * sigmoids
+        grad_hidden.copy_(grad_input)
+        grad_hidden[..., 2 * size :] *= reset
+        return [grad_before]
 
 
-class Lstm(Cell):
+class LSTMCell(RNNCell):
     """c' = f c + i g, h' = o tanh(c') (Hochreiter 1997, Gers 2000)."""
 
-    gates, parts = 4, 2
+    gates, state_tensors = 4, 2
 
     def forward(
-        self, inputs: Tensor, gates: Tensor, state: State, after: Tensor
+        self, input_gates: Tensor, hidden_gates: Tensor, state: State, out: Tensor
     ) -> tuple[State, State]:
         size = state[1].shape[-1]
-        every = inputs + gates
-        every[..., : 2 * size].sigmoid_()
-        every[..., 2 * size : 3 * size].tanh_()
-        every[..., 3 * size :].sigmoid_()
-        write, keep, new, show = every.chunk(4, -1)
-        inner = torch.addcmul(keep * state[1], write, new)
-        outer = inner.tanh()
-        return (torch.mul(show, outer, out=after), inner), (every, outer)
+        gates = input_gates + hidden_gates
+        gates[..., : 2 * size].sigmoid_()
+        gates[..., 2 * size : 3 * size].tanh_()
+        gates[..., 3 * size :].sigmoid_()
+        input_gate, forget_gate, new, output_gate = gates.chunk(4, -1)
+        cell = torch.addcmul(forget_gate * state[1], input_gate, new)
+        cell_tanh = cell.tanh()
+        return (torch.mul(output_gate, cell_tanh, out=out), cell), (gates, cell_tanh)
 
     def backward(
-        self, gradient: Sequence[Tensor], saved: State, state: State, to: tuple[Tensor, Tensor]
+        self,
+        grad_state: Sequence[Tensor],
+        saved: State,
+        state: State,
+        grad_gates: tuple[Tensor, Tensor],
     ) -> list[Tensor]:
-        (to_hidden, to_inner), (every, outer) = gradient, saved
-        size = outer.shape[-1]
-        write, keep, new, show = every.chunk(4, -1)
-        to_inner = torch.addcmul(to_inner, to_hidden * show, 1 - outer * outer)
-        slopes = torch.sub(every, every * every, out=to[0])
-        torch.mul(new, -new, out=slopes[..., 2 * size : 3 * size]).add_(1)
-        factors = (new, state[1], write)
-        for place, factor in enumerate(factors):
-            slopes[..., place * size : (place + 1) * size] *= to_inner * factor
-        slopes[..., 3 * size :] *= to_hidden * outer
-        to[1].copy_(slopes)
-        return [torch.zeros_like(to_hidden), to_inner * keep]
+        (grad_hidden, grad_cell), (gates, cell_tanh) = grad_state, saved
+        size = cell_tanh.shape[-1]
+        input_gate, forget_gate, new, output_gate = gates.chunk(4, -1)
+        grad_cell = torch.addcmul(grad_cell, grad_hidden * output_gate, 1 - cell_tanh * cell_tanh)
+        # First the derivatives of the four activations, then each times its gate's gradient.
+        grads = torch.sub(gates, gates * gates, out=grad_gates[0])
+        torch.mul(new, -new, out=grads[..., 2 * size : 3 * size]).add_(1)
+        for gate, factor in enumerate((new, state[1], input_gate)):
+            grads[..., gate * size : (gate + 1) * size] *= grad_cell * factor
+        grads[..., 3 * size :] *= grad_hidden * cell_tanh
+        grad_gates[1].copy_(grads)
+        return [torch.zeros_like(grad_hidden), grad_cell * forget_gate]
 
 
 def _use_native(*tensors: Tensor) -> bool:
-    """Can the C kernels go over these?"""
+    """Can the C kernels take these?"""
     return native.library() is not None and all(
         tensor.is_cpu and tensor.dtype == torch.float32 and tensor.is_contiguous()
         for tensor in tensors
     )
 
 
-def cell_named(name: CellName) -> Cell:
+def build_cell(name: CellName) -> RNNCell:
     """The cell of that name."""
     if name == "gru":
-        return Gru()
+        return GRUCell()
     if name == "lstm":
-        return Lstm()
+        return LSTMCell()
     raise OptionError(f'the cell is {name!r}. Choose "gru" or "lstm".')
 
 
-def cell_step(cell: Cell, inputs: Tensor, gates: Tensor, state: State) -> State:
-    """The next state, with its gradient if someone may ask for it."""
+def cell_step(cell: RNNCell, input_gates: Tensor, hidden_gates: Tensor, state: State) -> State:
+    """The next state, differentiable where gradients are enabled."""
     if not torch.is_grad_enabled():
-        return cell.forward(inputs, gates, state, torch.empty_like(state[0]))[0]
-    after: State = _CellStep.apply(cell, inputs, gates, *state)  # type: ignore[no-untyped-call]
+        return cell.forward(input_gates, hidden_gates, state, torch.empty_like(state[0]))[0]
+    after: State = _CellStep.apply(cell, input_gates, hidden_gates, *state)  # type: ignore[no-untyped-call]
     return after
 
 
 class _CellStep(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, cell: Cell, inputs: Tensor, gates: Tensor, *state: Tensor) -> State:
-        after, saved = cell.forward(inputs, gates, state, torch.empty_like(state[0]))
-        ctx.cell, ctx.held = cell, len(saved)
+    def forward(
+        ctx: Any, cell: RNNCell, input_gates: Tensor, hidden_gates: Tensor, *state: Tensor
+    ) -> State:
+        after, saved = cell.forward(input_gates, hidden_gates, state, torch.empty_like(state[0]))
+        ctx.cell, ctx.saved_count = cell, len(saved)
         ctx.save_for_backward(*saved, *state)
         return after
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *gradient: Tensor) -> tuple[Tensor | None, ...]:
-        saved, state = ctx.saved_tensors[: ctx.held], ctx.saved_tensors[ctx.held :]
+    def backward(ctx: Any, *grad_state: Tensor) -> tuple[Tensor | None, ...]:
+        saved = ctx.saved_tensors[: ctx.saved_count]
+        state = ctx.saved_tensors[ctx.saved_count :]
         shape = *state[0].shape[:-1], ctx.cell.gates * state[0].shape[-1]
-        to_inputs, to_gates = state[0].new_empty(shape), state[0].new_empty(shape)
-        to_state = ctx.cell.backward(gradient, saved, state, (to_inputs, to_gates))
-        return None, to_inputs, to_gates, *to_state
+        grad_gates = state[0].new_empty(shape), state[0].new_empty(shape)
+        grad_before = ctx.cell.backward(grad_state, saved, state, grad_gates)
+        return None, *grad_gates, *grad_before

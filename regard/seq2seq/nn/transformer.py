@@ -1,4 +1,4 @@
-"""What the layers of a Transformer's encoder and of its decoder have in common."""
+"""What the layers of a Transformer encoder and of a decoder have in common."""
 
 from collections.abc import Callable
 from typing import Literal, get_args
@@ -20,7 +20,7 @@ AttentionFactory = Callable[[], Attention]
 
 
 class PositionalEncoding(nn.Module):
-    """Vectors of tokens with their places (Vaswani 2017, sections 3.4 and 3.5)."""
+    """Scaled embeddings plus sinusoids (Vaswani 2017, sections 3.4 and 3.5)."""
 
     def __init__(self, dropout: float) -> None:
         super().__init__()
@@ -29,38 +29,43 @@ class PositionalEncoding(nn.Module):
     def forward(
         self, vectors: Float[Tensor, "*batch length size"], first: int = 0
     ) -> Float[Tensor, "*batch length size"]:
-        """Of these tokens the first stands at that place."""
+        """Of these vectors the first has the position `first`."""
         length, size = vectors.shape[-2:]
-        places = torch.arange(first, first + length, device=vectors.device)
-        return self.dropout(vectors * size**0.5 + sinusoids(places, size, vectors.dtype))
+        positions = torch.arange(first, first + length, device=vectors.device)
+        return self.dropout(vectors * size**0.5 + sinusoids(positions, size, vectors.dtype))
 
 
 class Residual(nn.Module):
-    """One part of a layer is added to what it was given, normalised before it or after the sum.
+    """A residual connection: a sublayer's output is added to its input, with a layer norm.
 
-    Used in two halves, for a part that gives more than its result:
-    `x = residual.after(x, part(residual.before(x)))`.
+    The norm is before the sublayer ("pre") or after the sum ("post"). For a sublayer that returns
+    more than its output there are the two halves:
+    `x = residual.after(x, sublayer(residual.before(x)))`.
     """
 
     def __init__(self, size: int, dropout: float, norm: Norm) -> None:
         super().__init__()
         if norm not in get_args(Norm):
             raise OptionError(f'norm is {norm!r}. Choose "pre" or "post".')
-        self.first = norm == "pre"
+        self.pre_norm = norm == "pre"
         self.norm, self.dropout = nn.LayerNorm(size), Dropout(dropout)
 
+    def forward(self, inputs: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        """Both halves around a sublayer."""
+        return self.after(inputs, sublayer(self.before(inputs)))
+
     def before(self, inputs: Tensor) -> Tensor:
-        """What the part is given."""
-        return self.norm(inputs) if self.first else inputs
+        """The sublayer's input."""
+        return self.norm(inputs) if self.pre_norm else inputs
 
     def after(self, inputs: Tensor, outputs: Tensor) -> Tensor:
-        """What the next part is given."""
+        """The sum with the sublayer's output."""
         total = inputs + self.dropout(outputs)
-        return total if self.first else self.norm(total)
+        return total if self.pre_norm else self.norm(total)
 
 
 def feed_forward(size: int, inner: int, dropout: float) -> nn.Sequential:
-    """The part of a layer that looks at each place alone (Vaswani 2017, section 3.3)."""
+    """The position-wise feed-forward network (Vaswani 2017, section 3.3)."""
     into, out = nn.Linear(size, inner), nn.Linear(inner, size)
     for linear in (into, out):
         _initialise(linear)
@@ -68,26 +73,26 @@ def feed_forward(size: int, inner: int, dropout: float) -> nn.Sequential:
 
 
 def final_norm(size: int, norm: Norm) -> nn.Module:
-    """After the last layer, if the layers normalise before."""
+    """The norm after the last layer, if layers are pre-norm."""
     return nn.LayerNorm(size) if norm == "pre" else nn.Identity()
 
 
 def build_attention(make: AttentionFactory, heads: int, size: int, source_size: int) -> MultiHead:
-    """The attention of a layer, with vectors of `size // heads` in each head."""
+    """A layer's multi-head attention, with vectors of `size // heads` in each head."""
     if heads < 1 or size % heads:
         raise OptionError(
             f"a size of {size} cannot be split among {heads} heads. Give a size that is a multiple."
         )
-    made = MultiHead(make, heads, size, source_size, size // heads)
-    for linear in (made.query, made.key, made.value, made.out):
+    multihead = MultiHead(make, heads, size, source_size, size // heads)
+    for linear in (multihead.query, multihead.key, multihead.value, multihead.out):
         _initialise(linear)
-    select = made.attention.select
+    select = multihead.attention.select
     if isinstance(select, Hard) and select.gradient == "reinforce":
         raise OptionError(
-            "a Transformer cannot learn by Hard(gradient='reinforce'): it would draw in every "
+            "a Transformer cannot learn by Hard(gradient='reinforce'): it would sample in every "
             "layer. Use Hard(gradient='gumbel'), or a recurrent decoder."
         )
-    return made
+    return multihead
 
 
 def _initialise(linear: nn.Linear) -> None:

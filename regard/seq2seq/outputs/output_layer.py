@@ -1,4 +1,4 @@
-"""From features to how likely each token is."""
+"""Output layers: from a decoder's features to log-probabilities of tokens."""
 
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -13,13 +13,13 @@ from regard.seq2seq.nn.transposed_linear import plain_linear
 
 @dataclass(slots=True)
 class CopyInputs:
-    """What a readout may need beside the features, a row for each of them."""
+    """What an output layer that copies needs beside the features, a row for each of them."""
 
     weights: Float[Tensor, "*row source"]
-    """What was read."""
+    """Attention weights."""
 
     copy_ids: Int[Tensor, "*#row source"]
-    """Each source token as an id of the target."""
+    """Each source token as a target id."""
 
     extra_vocab: int
     """How many ids there are past the vocabulary."""
@@ -27,24 +27,27 @@ class CopyInputs:
 
 @runtime_checkable
 class OutputLayer(Protocol):
-    """A readout: features to tokens."""
+    """Features to log-probabilities of tokens."""
 
-    vocabulary: int
+    vocab_size: int
 
     copies: bool
-    """Does it need what stands aside?"""
+    """Does it need `CopyInputs`?"""
 
     def loss(
         self,
         features: Float[Tensor, "row size"],
         targets: Int[Tensor, " row"],
         smoothing: float,
-        aside: CopyInputs | None,
+        copy_inputs: CopyInputs | None,
     ) -> tuple[Float[Tensor, ""], Float[Tensor, " row"]]:
-        """The sum of the smoothed loss, and each target's log-probability, without a gradient."""
+        """The sum of the cross-entropy, with label smoothing, and each target's log-probability.
+
+        The latter have no gradient.
+        """
 
     def log_probs(
-        self, features: Float[Tensor, "*row size"], aside: CopyInputs | None
+        self, features: Float[Tensor, "*row size"], copy_inputs: CopyInputs | None
     ) -> Float[Tensor, "*row token"]:
         """Of each token."""
 
@@ -54,24 +57,25 @@ class LinearOutput(nn.Module):
 
     Args:
         size: Size of the features.
-        vocabulary: How many tokens there are.
-        tied: Take this embedding's vectors for W (Press 2017); they have the features' size.
+        vocab_size: Size of the vocabulary.
+        tied: Take this embedding's weight for W (Press 2017); its vectors have the features' size.
     """
 
     copies = False
 
-    def __init__(self, size: int, vocabulary: int, *, tied: nn.Embedding | None = None) -> None:
+    def __init__(self, size: int, vocab_size: int, *, tied: nn.Embedding | None = None) -> None:
         super().__init__()
-        self.vocabulary = vocabulary
-        self.linear = nn.Linear(size, vocabulary)
+        self.vocab_size = vocab_size
+        self.linear = nn.Linear(size, vocab_size)
         nn.init.zeros_(self.linear.bias)
         if tied is None:
             nn.init.normal_(self.linear.weight, std=size**-0.5)
             return
         if tied.weight.shape != self.linear.weight.shape:
             raise ShapeError(
-                f"an embedding of {tuple(tied.weight.shape)} cannot serve {vocabulary} tokens with "
-                f"features of size {size}. Give both the same sizes, or do not tie them."
+                f"an embedding of {tuple(tied.weight.shape)} cannot be tied to an output layer for "
+                f"{vocab_size} tokens and features of size {size}. Give both the same sizes, or "
+                "do not tie them."
             )
         self.linear.weight = tied.weight
 
@@ -80,14 +84,14 @@ class LinearOutput(nn.Module):
         features: Float[Tensor, "row size"],
         targets: Int[Tensor, " row"],
         smoothing: float = 0.0,
-        aside: CopyInputs | None = None,
+        copy_inputs: CopyInputs | None = None,
     ) -> tuple[Float[Tensor, ""], Float[Tensor, " row"]]:
         return linear_cross_entropy(
             features, self.linear.weight, self.linear.bias, targets, smoothing
         )
 
     def log_probs(
-        self, features: Float[Tensor, "*row size"], aside: CopyInputs | None = None
+        self, features: Float[Tensor, "*row size"], copy_inputs: CopyInputs | None = None
     ) -> Float[Tensor, "*row token"]:
         if type(self.linear) is nn.Linear:
             return log_softmax(plain_linear(features, self.linear.weight), self.linear.bias)

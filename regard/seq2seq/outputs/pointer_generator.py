@@ -1,4 +1,4 @@
-"""Words of the source, copied by how much they were read."""
+"""Pointer-generator: source words can be copied, by their attention weights."""
 
 import torch
 from jaxtyping import Float, Int
@@ -11,52 +11,52 @@ from regard.seq2seq.outputs.output_layer import CopyInputs, LinearOutput
 
 
 class PointerGenerator(nn.Module):
-    """p = g · p(vocabulary) + (1 − g) · Σ weights on copies of it (See 2017, eq. 8 and 9).
+    """p = g · p(vocabulary) + (1 − g) · Σ weights on copies of the token (See 2017, eq. 8 and 9).
 
-    g = sigmoid(w·f + b). Words that the vocabulary lacks have ids past it, and can only be copied.
+    g = sigmoid(w·f + b). Words outside the vocabulary have ids past it, and can only be copied.
 
     Args:
-        readout: Tells the tokens of the vocabulary.
+        generator: The distribution over the vocabulary.
     """
 
     copies = True
 
-    def __init__(self, readout: LinearOutput) -> None:
+    def __init__(self, generator: LinearOutput) -> None:
         super().__init__()
-        self.readout, self.vocabulary = readout, readout.vocabulary
-        self.gate = nn.Linear(readout.linear.in_features, 1)
+        self.generator, self.vocab_size = generator, generator.vocab_size
+        self.gate = nn.Linear(generator.linear.in_features, 1)
 
     def loss(
         self,
         features: Float[Tensor, "row size"],
         targets: Int[Tensor, " row"],
         smoothing: float = 0.0,
-        aside: CopyInputs | None = None,
+        copy_inputs: CopyInputs | None = None,
     ) -> tuple[Float[Tensor, ""], Float[Tensor, " row"]]:
-        aside = _needed(aside)
+        copy_inputs = _required(copy_inputs)
         totals, chosen = [features.new_zeros(())], []
         for rows in linear_cross_entropy.chunks(
-            len(features), self.vocabulary, linear_cross_entropy.CHUNK
+            len(features), self.vocab_size, linear_cross_entropy.CHUNK
         ):
-            # The scores are found again on the way back rather than held.
+            # Backward computes the logits again rather than holding them.
             total, log_probs = checkpoint(
                 self._chunk, features[rows], targets[rows], smoothing,
-                aside.weights[rows], aside.copy_ids[rows], use_reentrant=False,
+                copy_inputs.weights[rows], copy_inputs.copy_ids[rows], use_reentrant=False,
             )  # fmt: skip
             totals.append(total)
             chosen.append(log_probs.detach())
         return torch.stack(totals).sum(), torch.cat(chosen) if chosen else features.new_zeros(0)
 
     def log_probs(
-        self, features: Float[Tensor, "*row size"], aside: CopyInputs | None = None
+        self, features: Float[Tensor, "*row size"], copy_inputs: CopyInputs | None = None
     ) -> Float[Tensor, "*row token"]:
-        aside = _needed(aside)
-        share = torch.sigmoid(self.gate(features))
-        chances = share * self.readout.log_probs(features).exp()
-        chances = functional.pad(chances, (0, aside.extra_vocab))
-        copied = (1 - share) * aside.weights
-        chances = chances.scatter_add(-1, aside.copy_ids.expand(copied.shape), copied)
-        return _log(chances)
+        copy_inputs = _required(copy_inputs)
+        gate = torch.sigmoid(self.gate(features))
+        probs = gate * self.generator.log_probs(features).exp()
+        probs = functional.pad(probs, (0, copy_inputs.extra_vocab))
+        copied = (1 - gate) * copy_inputs.weights
+        probs = probs.scatter_add(-1, copy_inputs.copy_ids.expand(copied.shape), copied)
+        return _safe_log(probs)
 
     def _chunk(
         self,
@@ -64,23 +64,23 @@ class PointerGenerator(nn.Module):
         targets: Int[Tensor, " row"],
         smoothing: float,
         weights: Float[Tensor, "row source"],
-        copies: Int[Tensor, "row source"],
+        copy_ids: Int[Tensor, "row source"],
     ) -> tuple[Float[Tensor, ""], Float[Tensor, " row"]]:
-        """The loss of some rows. Smoothing is of the vocabulary, whatever is copied."""
-        share = torch.sigmoid(self.gate(features))[:, 0]
-        log_probs = self.readout.log_probs(features)
-        known = targets < self.vocabulary
-        own = log_probs.gather(-1, torch.where(known, targets, 0)[:, None])[:, 0].exp()
-        copied = weights.masked_fill(copies != targets[:, None], 0.0).sum(-1)
-        chosen = _log(share * own * known + (1 - share) * copied)
+        """The loss of some rows. Label smoothing is over the vocabulary, whatever is copied."""
+        gate = torch.sigmoid(self.gate(features))[:, 0]
+        log_probs = self.generator.log_probs(features)
+        in_vocab = targets < self.vocab_size
+        generated = log_probs.gather(-1, torch.where(in_vocab, targets, 0)[:, None])[:, 0].exp()
+        copied = weights.masked_fill(copy_ids != targets[:, None], 0.0).sum(-1)
+        chosen = _safe_log(gate * generated * in_vocab + (1 - gate) * copied)
         return -((1 - smoothing) * chosen + smoothing * log_probs.mean(-1)).sum(), chosen
 
 
-def _log(chances: Tensor) -> Tensor:
-    """Of what may be 0: a word that can be neither told nor copied."""
-    return chances.clamp(min=torch.finfo(chances.dtype).tiny).log()
+def _safe_log(probs: Tensor) -> Tensor:
+    """Finite for 0 too: a word that can be neither generated nor copied."""
+    return probs.clamp(min=torch.finfo(probs.dtype).tiny).log()
 
 
-def _needed(aside: CopyInputs | None) -> CopyInputs:
-    assert aside is not None, "the model gives what was read to a readout that copies"
-    return aside
+def _required(copy_inputs: CopyInputs | None) -> CopyInputs:
+    assert copy_inputs is not None, "the model gives copy inputs to an output layer that copies"
+    return copy_inputs

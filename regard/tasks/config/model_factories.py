@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
-from torch import nn
 
 from regard.attention.attend import Attention
+from regard.seq2seq.batch import Tokens
 from regard.seq2seq.decoders import Decoder, bahdanau, luong, no_attention
 from regard.seq2seq.decoders import transformer as transformer_decoder
-from regard.seq2seq.encoders import Encoder, recurrent
+from regard.seq2seq.encoders import Encoder, HasEmbedding, recurrent
 from regard.seq2seq.encoders import transformer as transformer_encoder
 from regard.seq2seq.models.encoder_decoder import EncoderDecoder
 from regard.seq2seq.objectives import Objective
@@ -25,7 +25,7 @@ from regard.tasks.config.model import (
     TransformerConfig,
 )
 
-Parts = tuple[Encoder, Decoder]
+Parts = tuple[Encoder[Tokens], Decoder]
 
 
 def build_model(
@@ -51,7 +51,7 @@ def build_model(
     def build() -> EncoderDecoder:
         encoder, decoder = BUILDERS[config.kind](config, source, target)
         tied = isinstance(config, TransformerConfig) and config.tied
-        if tied and shared and isinstance(encoder, nn.Module):
+        if tied and shared and isinstance(encoder, HasEmbedding):
             encoder.embedding = decoder.embedding
         readout = LinearOutput(decoder.size, target, tied=decoder.embedding if tied else None)
         copying = not isinstance(config, NoAttentionConfig) and config.copying
@@ -73,7 +73,7 @@ def _no_attention(config: NoAttentionConfig, source: int, target: int) -> Parts:
     options: dict[str, Any] = config.model_dump(include={"cell", "layers", "dropout"})
     size, embedding = config.state_size, config.embedding
     encoder = recurrent.RecurrentEncoder(
-        source, embedding, size, both_ways=False, reverse=config.reverse_source, **options
+        source, embedding, size, bidirectional=False, reverse=config.reverse_source, **options
     )
     return encoder, no_attention.NoAttentionDecoder(
         target, embedding, size, encoder.out_size, **options
@@ -103,7 +103,7 @@ def _luong(config: LuongConfig, source: int, target: int) -> Parts:
         config.state_size,
         encoder.out_size,
         _attention(config, encoder.out_size),
-        feeding=config.feeding,
+        input_feeding=config.feeding,
         **options,
     )
     return encoder, decoder

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from regard.attention.core.errors import OptionError
-from regard.seq2seq.encoders import RecurrentEncoder
+from regard.seq2seq.encoders import EncoderBody, HasEmbedding, RecurrentEncoder
 from regard.seq2seq.nn.rnn import RNNLayer
 from tests.seq2seq.model_cases import EMBEDDING, HALF, SOURCE, SOURCES, tokens
 
@@ -18,9 +18,9 @@ def torch_twin(encoder: RecurrentEncoder, cell: str, *, both: bool) -> nn.RNNBas
     """torch's layers with the same parameters."""
     twin = KINDS[cell](EMBEDDING, HALF, LAYERS, bidirectional=both).double()
     with torch.no_grad():
-        for number, layer in enumerate(encoder.layers):
+        for number, layer in enumerate(encoder.body.layers):
             for direction, end in enumerate(["", "_reverse"][: 1 + both]):
-                inputs, state = layer.input[direction], layer.state[direction]
+                inputs, state = layer.input[direction], layer.hidden[direction]
                 getattr(twin, f"weight_ih_l{number}{end}").copy_(inputs.weight)
                 getattr(twin, f"bias_ih_l{number}{end}").copy_(inputs.bias)
                 getattr(twin, f"weight_hh_l{number}{end}").copy_(state.weight)
@@ -42,7 +42,7 @@ def packed(twin: nn.RNNBase, encoder: RecurrentEncoder, source) -> tuple[Tensor,
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 def test_it_is_what_torch_makes_of_a_packed_batch(cell: str, both: bool) -> None:
     encoder = RecurrentEncoder(
-        SOURCE, EMBEDDING, HALF, cell=cell, layers=LAYERS, both_ways=both
+        SOURCE, EMBEDDING, HALF, cell=cell, layers=LAYERS, bidirectional=both
     ).double()
     source = tokens(SOURCES, SOURCE)
     twin = torch_twin(encoder, cell, both=both)
@@ -69,29 +69,30 @@ def test_it_is_what_torch_makes_of_a_packed_batch(cell: str, both: bool) -> None
     )
 
 
-def test_from_the_end_is_the_other_way_round() -> None:
-    options = {"both_ways": False}
+def test_reverse_is_the_mirrored_source() -> None:
+    options = {"bidirectional": False}
     encoder = RecurrentEncoder(SOURCE, EMBEDDING, HALF, **options).double()
     backward = RecurrentEncoder(SOURCE, EMBEDDING, HALF, reverse=True, **options).double()
     backward.load_state_dict(encoder.state_dict())
     source = tokens([5], SOURCE)
-    turned = tokens([5], SOURCE)
-    turned.ids = source.ids.flip(1)
-    torch.testing.assert_close(backward(source).values, encoder(turned).values.flip(1))
-    torch.testing.assert_close(backward(source).summary, encoder(turned).summary)
+    mirrored = tokens([5], SOURCE)
+    mirrored.ids = source.ids.flip(1)
+    torch.testing.assert_close(backward(source).values, encoder(mirrored).values.flip(1))
+    torch.testing.assert_close(backward(source).summary, encoder(mirrored).summary)
 
 
 @pytest.mark.parametrize("counts", [[3, 3, 3], [3, 2, 2, 1], [2, 1], []])
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
-def test_the_way_back_of_all_steps(cell: str, counts: list[int]) -> None:
-    """Of three sequences, which may end one after another, or have no step at all."""
+def test_the_backward_of_a_sequence(cell: str, counts: list[int]) -> None:
+    """Three sequences, of different lengths or without any step."""
     layer = RNNLayer(cell, 2, 3, directions=2).double()
     rows = sum(counts), layer.cell.gates * 3
     parts = torch.randn(rows, dtype=torch.float64, requires_grad=True)
     state = [
-        torch.randn(3, 3, dtype=torch.float64, requires_grad=True) for _ in range(layer.cell.parts)
+        torch.randn(3, 3, dtype=torch.float64, requires_grad=True)
+        for _ in range(layer.cell.state_tensors)
     ]
-    weight = layer.state[1].weight
+    weight = layer.hidden[1].weight
 
     def run(parts: Tensor, *rest: Tensor) -> tuple[Tensor, ...]:
         outputs, last = layer.forward_sequence(parts, counts, rest[: len(state)], direction=1)
@@ -101,10 +102,10 @@ def test_the_way_back_of_all_steps(cell: str, counts: list[int]) -> None:
 
 
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
-def test_steps_equal_the_whole_and_so_do_their_gradients(cell: str) -> None:
+def test_steps_equal_the_sequence_and_so_do_their_gradients(cell: str) -> None:
     layer = RNNLayer(cell, 2, 3).double()
     parts = torch.randn(4, 5, layer.cell.gates * 3, dtype=torch.float64)
-    zeros = tuple(torch.zeros(5, 3, dtype=torch.float64) for _ in range(layer.cell.parts))
+    zeros = tuple(torch.zeros(5, 3, dtype=torch.float64) for _ in range(layer.cell.state_tensors))
     outputs, last = layer.forward_sequence(parts.flatten(0, 1), [5] * 4, zeros)
     steps, state, found = layer.steps(), zeros, []
     for own in parts.unbind(0):
@@ -112,15 +113,15 @@ def test_steps_equal_the_whole_and_so_do_their_gradients(cell: str) -> None:
         found.append(state[0])
     torch.testing.assert_close(torch.cat(found), outputs)
     torch.testing.assert_close(state, last)
-    weigh, weight = torch.randn_like(outputs), layer.state[0].weight
+    weigh, weight = torch.randn_like(outputs), layer.hidden[0].weight
     one = torch.autograd.grad((outputs * weigh).sum(), weight)
     graph = (torch.cat(found) * weigh).sum()
-    for keep in (True, False):  # what steps owe is paid once in each way back
+    for keep in (True, False):  # deferred gradients are flushed once in each backward
         torch.testing.assert_close(torch.autograd.grad(graph, weight, retain_graph=keep), one)
 
 
 @torch.no_grad()
-def test_nothing_to_read_is_nothing_known() -> None:
+def test_an_empty_source_is_zeros() -> None:
     source = tokens([0, 3], SOURCE)
     encoded = RecurrentEncoder(SOURCE, EMBEDDING, HALF)(source)
     assert not bool(encoded.values[0].any())
@@ -135,3 +136,20 @@ def test_nothing_to_read_is_nothing_known() -> None:
 def test_an_unknown_cell_is_named() -> None:
     with pytest.raises(OptionError, match=r"'mlp'. Choose \"gru\" or \"lstm\""):
         RNNLayer("mlp", 2, 3)
+
+
+def test_a_body_takes_vectors_of_any_front_end() -> None:
+    encoder = RecurrentEncoder(SOURCE, EMBEDDING, HALF, layers=LAYERS).double()
+    source = tokens(SOURCES, SOURCE)
+    vectors = encoder.embedding(source.ids)
+    vectors[0, SOURCES[0] :] = torch.nan  # padding does not matter
+    encoded, expected = encoder.body(vectors, source.lengths), encoder(source)
+    assert isinstance(encoder.body, EncoderBody)
+    assert torch.equal(encoded.values, expected.values)
+    assert torch.equal(encoded.summary, expected.summary)
+
+
+def test_tying_asks_for_an_embedding() -> None:
+    encoder = RecurrentEncoder(SOURCE, EMBEDDING, HALF)
+    assert isinstance(encoder, HasEmbedding)
+    assert not isinstance(encoder.body, HasEmbedding)

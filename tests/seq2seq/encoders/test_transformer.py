@@ -14,13 +14,13 @@ from tests.seq2seq.model_cases import HEADS, INNER, SOURCE, SOURCES, WIDE, token
 def torch_layer(layer: nn.Module, *, first: bool) -> nn.TransformerEncoderLayer:
     twin = nn.TransformerEncoderLayer(WIDE, HEADS, INNER, 0.0, batch_first=True, norm_first=first)
     twin = twin.double()
-    reader = layer.self_attention
+    attention = layer.self_attention
     with torch.no_grad():
-        three = (reader.query, reader.key, reader.value)
+        three = (attention.query, attention.key, attention.value)
         twin.self_attn.in_proj_weight.copy_(torch.cat([linear.weight for linear in three]))
         twin.self_attn.in_proj_bias.copy_(torch.cat([linear.bias for linear in three]))
     pairs = [
-        (twin.self_attn.out_proj, reader.out), (twin.linear1, layer.feed_forward[0]),
+        (twin.self_attn.out_proj, attention.out), (twin.linear1, layer.feed_forward[0]),
         (twin.linear2, layer.feed_forward[3]), (twin.norm1, layer.self_residual.norm),
         (twin.norm2, layer.ffn_residual.norm),
     ]  # fmt: skip
@@ -38,16 +38,16 @@ def test_it_is_what_torch_makes_of_it(norm: str) -> None:
     padding = torch.arange(source.ids.shape[1]) >= source.lengths[:, None]
     seen = encoder.embedding(source.ids) * WIDE**0.5
     seen = seen + sinusoids(torch.arange(seen.shape[1]), WIDE, seen.dtype)
-    for layer in encoder.layers:
+    for layer in encoder.body.layers:
         seen = torch_layer(layer, first=norm == "pre")(seen, src_key_padding_mask=padding)
-    seen = encoder.norm(seen).masked_fill(padding[..., None], 0.0)
+    seen = encoder.body.norm(seen).masked_fill(padding[..., None], 0.0)
     encoded = encoder(source)
     torch.testing.assert_close(encoded.values, seen)
     means = torch.stack([row[:n].mean(0) for row, n in zip(seen, source.lengths, strict=True)])
     torch.testing.assert_close(encoded.summary, means)
 
 
-def test_places_are_sines_and_cosines() -> None:
+def test_positions_are_sines_and_cosines() -> None:
     found = sinusoids(torch.arange(5), 7, torch.float64)
     torch.testing.assert_close(found[:, 0], torch.arange(5).double().sin())
     torch.testing.assert_close(found[:, 1], torch.arange(5).double().cos())

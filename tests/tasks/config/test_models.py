@@ -106,6 +106,6 @@ def test_feeding_dropout_and_direction_arrive() -> None:
     assert built("luong", "feeding=false").decoder.feed is None
     assert built("luong").decoder.feed is not None
     assert built("bahdanau", "dropout=0.3").decoder.dropout.rate == 0.3
-    assert built("plain", "reverse_source=true").encoder.backwards == (True,)
-    assert built("plain", "reverse_source=false").encoder.backwards == (False,)
-    assert built("bahdanau").encoder.backwards == (False, True)
+    assert built("plain", "reverse_source=true").encoder.body.reversed == (True,)
+    assert built("plain", "reverse_source=false").encoder.body.reversed == (False,)
+    assert built("bahdanau").encoder.body.reversed == (False, True)

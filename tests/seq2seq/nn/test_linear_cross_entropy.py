@@ -1,4 +1,4 @@
-"""Log-probabilities and losses of a vocabulary in C: those of plain code, at every level."""
+"""Log-softmax and cross-entropy in C: those of plain code, at every CPU level."""
 
 import pytest
 import torch
@@ -63,14 +63,14 @@ def test_the_loss_and_its_gradients_are_torchs(size: int, smoothing: float) -> N
     torch.testing.assert_close(total, truth, check_dtype=False, atol=1e-5, rtol=1.3e-6)
     own = scores.log_softmax(-1).gather(-1, targets[:, None])[:, 0]
     torch.testing.assert_close(chosen.double(), own.detach(), atol=1e-5, rtol=1e-5)
-    for factor in (3.0, 1 / 9):  # the latter is the mean's, which is foretold
+    for factor in (3.0, 1 / 9):  # the latter is the gradient of a mean, which forward expects
         ours = torch.autograd.grad(factor * total, given, retain_graph=True)
         theirs = torch.autograd.grad(factor * truth, wide, retain_graph=True)
         for own, true in zip(ours, theirs, strict=True):
             torch.testing.assert_close(own.double(), true, atol=2e-5, rtol=2e-5)
 
 
-def test_a_mean_has_its_gradients_more_than_once() -> None:
+def test_backward_twice() -> None:
     weight = torch.randn(31, 6, requires_grad=True)
     total, _ = linear_cross_entropy(
         torch.randn(9, 6), weight, torch.zeros(31), torch.randint(0, 31, (9,))

@@ -35,7 +35,7 @@ def cell(layer: RNNLayer, extra: Tensor, kind: type[nn.GRUCell] | type[nn.LSTMCe
     with torch.no_grad():
         made.weight_ih.copy_(torch.cat([own.weight, extra], 1))
         made.bias_ih.copy_(own.bias)
-        made.weight_hh.copy_(layer.state[0].weight)
+        made.weight_hh.copy_(layer.hidden[0].weight)
         made.bias_hh.zero_()
     return made
 
@@ -53,7 +53,7 @@ def check(decoder, by_hand) -> None:
 def test_plain() -> None:
     def by_hand(decoder: NoAttentionDecoder, vectors: Tensor, _: Tensor, summary: Tensor) -> Tensor:
         step = cell(decoder.stack.layers[0], decoder.summary.weight, nn.GRUCell)
-        state, found = torch.tanh(decoder.begin.linear(summary)), []
+        state, found = torch.tanh(decoder.stack.initial.linear(summary)), []
         for vector in vectors:
             state = step(torch.cat([vector, summary])[None], state[None])[0]
             found.append(state)
@@ -67,7 +67,11 @@ def test_bahdanau() -> None:
         decoder: BahdanauDecoder, vectors: Tensor, values: Tensor, summary: Tensor
     ) -> Tensor:
         step = cell(decoder.stack.layers[0], decoder.context.weight, nn.GRUCell)
-        score, state, found = decoder.attention.score, torch.tanh(decoder.begin.linear(summary)), []
+        score, state, found = (
+            decoder.attention.score,
+            torch.tanh(decoder.stack.initial.linear(summary)),
+            [],
+        )
         for vector in vectors:
             hidden = score.query_weight @ state + values @ score.key_weight.T
             context = (score.v @ torch.tanh(hidden).T).softmax(-1)[0] @ values
@@ -79,10 +83,10 @@ def test_bahdanau() -> None:
     check(bahdanau()().double(), by_hand)
 
 
-def test_luong_with_feeding() -> None:
+def test_luong_with_input_feeding() -> None:
     def by_hand(decoder: LuongDecoder, vectors: Tensor, values: Tensor, summary: Tensor) -> Tensor:
         step = cell(decoder.stack.layers[0], decoder.feed.weight, nn.LSTMCell)
-        first = torch.tanh(decoder.begin.linear(summary)).split(SIZE)
+        first = torch.tanh(decoder.stack.initial.linear(summary)).split(SIZE)
         state, fed, found = tuple(part[None] for part in first), torch.zeros(SIZE).double(), []
         for vector in vectors:
             state = step(torch.cat([vector, fed])[None], state)

@@ -1,4 +1,4 @@
-"""A Transformer's quick encoder gives what its layers give, whatever stands in the padding."""
+"""The fused Transformer encoder against its layers, whatever the padding contains."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ import torch
 from regard import Attention, kernels, scores, selection
 from regard.attention.kernels import native
 from regard.seq2seq.batch import Tokens
-from regard.seq2seq.encoders import TransformerEncoder, fused_encoder
+from regard.seq2seq.encoders import EncoderBody, TransformerEncoder, fused_encoder
 
 pytestmark = pytest.mark.skipif(
     native.library() is None, reason="the C kernels were not built here"
@@ -33,28 +33,29 @@ def source(*lengths: int) -> Tokens:
     return Tokens(torch.randint(0, VOCABULARY, (len(lengths), 7)), torch.tensor(lengths))
 
 
-def serves(model: TransformerEncoder) -> bool:
-    return fused_encoder.is_supported(list(model.layers), model.embedding, source(3).ids)
+def is_fused(model: TransformerEncoder) -> bool:
+    vectors = model.positions(model.embedding(source(3).ids))
+    return fused_encoder.is_supported(list(model.body.layers), vectors)
 
 
 @pytest.mark.parametrize("level", range(native.level() + 1))
 @pytest.mark.parametrize("head", [8, 16, 32, 64, 80])
 @pytest.mark.parametrize("norm", ["pre", "post"])
-def test_it_encodes_as_the_layers_do(
+def test_it_is_the_layers(
     norm: str, head: int, level: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(native, "level", lambda: level)
     model, tokens = encoder(norm, head), source(7, 4, 1)
-    assert serves(model)
+    assert is_fused(model)
     found = model(tokens)
     with kernels.using(kernels.Reference()):
-        assert not serves(model)
+        assert not is_fused(model)
         plain = model(tokens)
     torch.testing.assert_close(found.values, plain.values, atol=2e-5, rtol=2e-5)
     torch.testing.assert_close(found.summary, plain.summary, atol=2e-5, rtol=2e-5)
 
 
-def test_what_stands_in_the_padding_does_not_matter() -> None:
+def test_the_padding_does_not_matter() -> None:
     model, tokens = encoder(), source(7, 4, 0)
     other = Tokens(tokens.ids.clone(), tokens.lengths)
     other.ids[1, 4:], other.ids[2] = 1, 2
@@ -83,14 +84,24 @@ def test_any_number_of_threads(threads: int, monkeypatch: pytest.MonkeyPatch) ->
         lambda: Attention(scores.ScaledDot(), selection.Sparsemax()),
     ],
 )
-def test_other_attentions_go_their_own_way(make: object) -> None:
-    assert not serves(encoder(make=make))
+def test_other_attentions_are_not_fused(make: object) -> None:
+    assert not is_fused(encoder(make=make))
 
 
-def test_training_and_gradients_go_their_own_way() -> None:
+def test_training_and_gradients_are_not_fused() -> None:
     model = encoder()
     with torch.enable_grad():
-        assert not serves(model)
-    assert not serves(model.train())
-    assert serves(model.eval())
-    assert not serves(model.double())
+        assert not is_fused(model)
+    assert not is_fused(model.train())
+    assert is_fused(model.eval())
+    assert not is_fused(model.double())
+
+
+def test_a_body_leaves_its_input_alone() -> None:
+    body, vectors = encoder().body, torch.randn(2, 5, 24)
+    before = vectors.clone()
+    encoded = body(vectors, torch.tensor([5, 3]), [[(0, 1)] * 5, [(0, 1)] * 3])
+    assert isinstance(body, EncoderBody)
+    assert fused_encoder.is_supported(list(body.layers), vectors)
+    assert torch.equal(vectors, before)
+    assert encoded.places[1] == [(0, 1)] * 3

@@ -1,11 +1,11 @@
-"""A step of a GRU in C, and the way back: as exact as plain code, at every level of processor."""
+"""A GRU step in C, forward and backward: as exact as plain code, at every CPU level."""
 
 import pytest
 import torch
 from torch import Tensor
 
 from regard.attention.kernels import native
-from regard.seq2seq.nn.rnn_cells import Gru
+from regard.seq2seq.nn.rnn_cells import GRUCell
 
 pytestmark = pytest.mark.skipif(
     native.library() is None, reason="the C kernels were not built here"
@@ -13,15 +13,15 @@ pytestmark = pytest.mark.skipif(
 BATCH, SIZE = (2, 5), 37
 
 
-def _taken(kind: torch.dtype, spread: float) -> list[Tensor]:
-    """The next state, then what a gradient of it sends to inputs, gates and the last state."""
+def _step(kind: torch.dtype, spread: float) -> list[Tensor]:
+    """The next state, then the gradients of both parts of the gates and of the last state."""
     torch.manual_seed(3)
     inputs, gates = ((spread * torch.randn(*BATCH, 3 * SIZE)).to(kind) for _ in range(2))
-    hidden, outer = (torch.randn(*BATCH, SIZE).to(kind) for _ in range(2))
-    cell = Gru()
+    hidden, grad = (torch.randn(*BATCH, SIZE).to(kind) for _ in range(2))
+    cell = GRUCell()
     after, saved = cell.forward(inputs, gates, (hidden,), torch.empty_like(hidden))
-    to = torch.empty_like(inputs), torch.empty_like(gates)
-    return [*after, *to, *cell.backward([outer], saved, (hidden,), to)]
+    grads = torch.empty_like(inputs), torch.empty_like(gates)
+    return [*after, *grads, *cell.backward([grad], saved, (hidden,), grads)]
 
 
 @pytest.fixture(params=range(native.level() + 1), autouse=True)
@@ -35,9 +35,9 @@ def test_it_is_as_exact_as_plain_code(
     spread: float, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(native, "threads", lambda _: threads)
-    found, truth = _taken(torch.float32, spread), _taken(torch.float64, spread)
+    found, truth = _step(torch.float32, spread), _step(torch.float64, spread)
     monkeypatch.setattr(native, "library", lambda: None)
-    plain = _taken(torch.float32, spread)
+    plain = _step(torch.float32, spread)
     for ours, theirs, exact in zip(found, plain, truth, strict=True):
         usual = (theirs - exact).norm()
         assert (ours - exact).norm() <= 2 * usual + 1e-7 * exact.norm()
@@ -46,5 +46,5 @@ def test_it_is_as_exact_as_plain_code(
 def test_what_is_no_number_stays_none() -> None:
     inputs, hidden = torch.zeros(3, 6), torch.zeros(3, 2)
     inputs[0, 0], inputs[1, 3], inputs[2, 4] = torch.nan, torch.inf, torch.nan
-    (after,), _ = Gru().forward(inputs, torch.zeros(3, 6), (hidden,), torch.empty(3, 2))
+    (after,), _ = GRUCell().forward(inputs, torch.zeros(3, 6), (hidden,), torch.empty(3, 2))
     assert after.isnan().tolist() == [[True, False], [False, False], [True, False]]

@@ -1,4 +1,4 @@
-"""Linear layers for few rows: what they say, and that they follow their weights."""
+"""Linear layers by transposed weights: the same products, and a cache that follows its weight."""
 
 import gc
 
@@ -30,7 +30,7 @@ def test_it_is_the_layer(shape: tuple[int, ...], bias: bool) -> None:
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("level", range(native.level() + 1))
 @pytest.mark.parametrize("shape", [(1, 1), (16, 16), (15, 33), (48, 17), (130, 64), (0, 3)])
-def test_a_matrix_is_turned_in_c(
+def test_the_native_transpose(
     shape: tuple[int, int], level: int, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(native, "level", lambda: level)
@@ -39,7 +39,7 @@ def test_a_matrix_is_turned_in_c(
     assert torch.equal(native.transposed(matrix), matrix.mT)
 
 
-def test_a_weight_that_changed_is_turned_again() -> None:
+def test_a_changed_weight_is_transposed_again() -> None:
     linear, inputs = nn.Linear(3, 7), torch.ones(2, 3)
     with torch.no_grad():
         for change in (
@@ -53,17 +53,17 @@ def test_a_weight_that_changed_is_turned_again() -> None:
             torch.testing.assert_close(apply_linear(inputs, linear), linear(inputs))
 
 
-def test_it_is_turned_once_and_forgotten_with_its_weight() -> None:
+def test_the_cache_lives_as_long_as_its_weight() -> None:
     weight = nn.Parameter(torch.randn(4, 5))
     assert transposed_weight(weight) is transposed_weight(weight)
     gc.collect()
-    known = len(module._transposed)
+    count = len(module._cache)
     del weight
     gc.collect()
-    assert len(module._transposed) == known - 1
+    assert len(module._cache) == count - 1
 
 
-def test_weights_that_have_no_version_are_used_as_they_are() -> None:
+def test_inference_weights_have_no_version_and_are_not_cached() -> None:
     with torch.inference_mode():
         linear = nn.Linear(3, 7)
         torch.testing.assert_close(apply_linear(torch.ones(2, 3), linear), linear(torch.ones(2, 3)))

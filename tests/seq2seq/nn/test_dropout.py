@@ -1,4 +1,4 @@
-"""Dropout: the right share, the same again on the way back, and independent from place to place."""
+"""Dropout: the rate, the same elements in backward, and independence between elements."""
 
 import math
 
@@ -11,43 +11,43 @@ from regard.seq2seq.nn.dropout import Dropout
 COUNT = 1 << 18
 
 
-def drawn(rate: float, seed: int, count: int = COUNT) -> torch.Tensor:
+def kept(rate: float, seed: int, count: int = COUNT) -> torch.Tensor:
     torch.manual_seed(seed)
     return Dropout(rate)(torch.ones(count)) != 0
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.2, 0.5, 0.9])
-def test_the_share_is_the_rate(rate: float) -> None:
+def test_the_rate(rate: float) -> None:
     """By a z-test over 2²⁴ draws, wrong once in ten million times."""
-    kept = sum(int(drawn(rate, seed).sum()) for seed in range(64))
+    count = sum(int(kept(rate, seed).sum()) for seed in range(64))
     total = 64 * COUNT
-    z = (kept - total * (1 - rate)) / math.sqrt(total * rate * (1 - rate))
+    z = (count - total * (1 - rate)) / math.sqrt(total * rate * (1 - rate))
     assert abs(z) < 5.4
 
 
 @pytest.mark.parametrize("lag", [1, 2, 3, 16, 64, 128, 512])
-def test_places_know_nothing_of_each_other(lag: int) -> None:
-    """How often two places share their fate is as often as chance has it."""
+def test_elements_are_independent(lag: int) -> None:
+    """Two elements are both kept or both dropped as often as by chance."""
     same, total = 0, 0
     for seed in range(16):
-        one = drawn(0.5, seed)
+        one = kept(0.5, seed)
         same += int((one[lag:] == one[:-lag]).sum())
         total += COUNT - lag
     assert abs(same - total / 2) / math.sqrt(total / 4) < 5.4
 
 
-def test_seeds_know_nothing_of_each_other() -> None:
-    one, other = drawn(0.5, 1), drawn(0.5, 2)
+def test_seeds_are_independent() -> None:
+    one, other = kept(0.5, 1), kept(0.5, 2)
     assert abs(int((one == other).sum()) - COUNT / 2) / math.sqrt(COUNT / 4) < 5.4
-    assert torch.equal(one, drawn(0.5, 1))
+    assert torch.equal(one, kept(0.5, 1))
 
 
-def test_the_way_back_goes_where_the_way_forth_went() -> None:
+def test_backward_drops_the_same_elements() -> None:
     inputs = torch.randn(7, 11, requires_grad=True)
     outputs = Dropout(0.4)(inputs)
-    (slope,) = torch.autograd.grad(outputs.sum(), inputs)
-    torch.testing.assert_close(outputs, inputs * slope)
-    assert slope.unique().tolist() == pytest.approx([0.0, 1 / 0.6])
+    (gradient,) = torch.autograd.grad(outputs.sum(), inputs)
+    torch.testing.assert_close(outputs, inputs * gradient)
+    assert gradient.unique().tolist() == pytest.approx([0.0, 1 / 0.6])
 
 
 @pytest.mark.skipif(native.library() is None, reason="the C kernels were not built here")
@@ -63,7 +63,7 @@ def test_the_same_on_every_processor_and_number_of_threads(
             assert torch.equal(native.dropout(inputs, 0.3, 12345), found)
 
 
-def test_what_it_leaves_alone() -> None:
+def test_eval_zero_rate_dtypes_and_strides() -> None:
     inputs = torch.randn(3, 4)
     assert Dropout(0.5).eval()(inputs) is inputs
     assert Dropout(0.0)(inputs) is inputs

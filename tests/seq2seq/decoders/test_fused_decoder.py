@@ -1,4 +1,4 @@
-"""A Transformer's quick steps are its own steps, whatever happens to the beams."""
+"""Fused Transformer steps against the layers' steps, while beams are reordered and dropped."""
 
 from collections.abc import Iterator
 
@@ -33,11 +33,11 @@ def source(*lengths: int) -> Encoded:
     torch.manual_seed(4)
     values = torch.randn(len(lengths), max(lengths), SIZE)
     for row, length in enumerate(lengths):
-        values[row, length:] = torch.nan  # what is hidden does not matter
+        values[row, length:] = torch.nan  # padding does not matter
     return Encoded(values, torch.tensor(lengths), torch.zeros(len(lengths), SIZE))
 
 
-def walked(
+def run(
     model: TransformerDecoder, encoded: Encoded, width: int
 ) -> list[tuple[Tensor, Tensor, int]]:
     """Features and weights of each step, with beams that cross and sentences that leave."""
@@ -58,16 +58,16 @@ def walked(
 @pytest.mark.parametrize("level", range(native.level() + 1))
 @pytest.mark.parametrize("width", [1, 4])
 @pytest.mark.parametrize("norm", ["pre", "post"])
-def test_it_steps_as_the_layers_do(
+def test_it_is_the_layers(
     norm: str, width: int, level: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(native, "level", lambda: level)
     model, encoded = decoder(norm), source(7, 4)
-    assert model.start(encoded, width).weights_cache is not None
-    found = walked(model, encoded, width)
+    assert model.start(encoded, width).fused is not None
+    found = run(model, encoded, width)
     with kernels.using(kernels.Reference()):
-        assert model.start(encoded, width).weights_cache is None
-        plain = walked(model, encoded, width)
+        assert model.start(encoded, width).fused is None
+        plain = run(model, encoded, width)
     for (features, weights, _), (own, read, _) in zip(found, plain, strict=True):
         torch.testing.assert_close(features, own, atol=2e-5, rtol=2e-5)
         torch.testing.assert_close(weights, read, atol=2e-6, rtol=2e-5)
@@ -77,16 +77,14 @@ def test_it_steps_as_the_layers_do(
 @pytest.mark.parametrize("threads", [2, 5])
 def test_any_number_of_threads(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     model, encoded = decoder(), source(6, 5, 2)
-    alone = walked(model, encoded, 3)
+    alone = run(model, encoded, 3)
     monkeypatch.setattr(native, "threads", lambda _: threads)
-    for (features, weights, _), (own, read, _) in zip(
-        walked(model, encoded, 3), alone, strict=True
-    ):
+    for (features, weights, _), (own, read, _) in zip(run(model, encoded, 3), alone, strict=True):
         assert torch.equal(features, own)
         assert torch.equal(weights, read)
 
 
-def test_a_state_can_be_gone_on_from_twice() -> None:
+def test_a_state_can_be_continued_twice() -> None:
     model, encoded = decoder(), source(5, 3)
     state = model.step(torch.tensor([[1], [2]]), model.start(encoded, 1)).state
     first = model.step(torch.tensor([[3], [4]]), state).features
@@ -104,14 +102,14 @@ def test_a_state_can_be_gone_on_from_twice() -> None:
         lambda: Attention(scores.ScaledDot(), selection.Sparsemax()),
     ],
 )
-def test_other_attentions_go_their_own_way(make: object) -> None:
-    assert decoder(make=make).start(source(3), 1).weights_cache is None
+def test_other_attentions_are_not_fused(make: object) -> None:
+    assert decoder(make=make).start(source(3), 1).fused is None
 
 
-def test_training_and_gradients_go_their_own_way() -> None:
+def test_training_and_gradients_are_not_fused() -> None:
     model, encoded = decoder(), source(3)
     with torch.enable_grad():
-        assert model.start(encoded, 1).weights_cache is None
-    assert model.train().start(encoded, 1).weights_cache is None
-    assert model.eval().start(encoded, 1).weights_cache is not None
+        assert model.start(encoded, 1).fused is None
+    assert model.train().start(encoded, 1).fused is None
+    assert model.eval().start(encoded, 1).fused is not None
     assert not fused_decoder.is_supported(list(model.layers), model.double().embedding)
