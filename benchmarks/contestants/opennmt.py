@@ -50,7 +50,7 @@ AS_OURS = ["-add_qkvbias", "-add_ffnbias", "-norm_eps", "1e-5"]
 """What a Transformer of regard's has."""
 
 NAMES = {
-    r"^readout\.linear": "generator",
+    r"^output_layer\.linear": "generator",
     r"^encoder\.body\.layers": "encoder.transformer",
     r"^decoder\.layers": "decoder.transformer_layers",
     r"^encoder\.body\.norm": "encoder.layer_norm", r"^decoder\.norm": "decoder.layer_norm",
@@ -186,7 +186,7 @@ def _names(ours: str) -> list[str]:
     if ours == "encoder.embedding.weight":
         where = [f"{side}.embeddings.make_embedding.emb_luts.0" for side in ("encoder", "decoder")]
         return [f"{each}.weight" for each in (*where, "generator")]
-    if ours in ("decoder.embedding.weight", "readout.linear.weight"):
+    if ours in ("decoder.embedding.weight", "output_layer.linear.weight"):
         return []  # the same tensor
     for part, theirs in NAMES.items():
         ours = re.sub(part, theirs, ours)

@@ -38,10 +38,10 @@ class Case:
     ):
         torch.manual_seed(3)
         decoder = self.decoder()
-        readout = LinearOutput(decoder.size, TARGET)
-        readout = PointerGenerator(readout) if copying else readout
+        output_layer = LinearOutput(decoder.size, TARGET)
+        output_layer = PointerGenerator(output_layer) if copying else output_layer
         model = EncoderDecoder(
-            self.encoder(), decoder, readout, smoothing=smoothing, objectives=objectives
+            self.encoder(), decoder, output_layer, smoothing=smoothing, objectives=objectives
         )
         return model.to(dtype).eval()
 

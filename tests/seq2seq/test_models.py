@@ -29,7 +29,7 @@ def log_probs_whole(model, pairs: SourceTarget) -> Tensor:
     """Of all tokens at all places, by the way of training."""
     encoded = model.encoder(pairs.source)
     whole = model.decoder.forward(pairs.target.ids[:, :-1], encoded)
-    return model.readout.log_probs(whole.features)
+    return model.output_layer.log_probs(whole.features)
 
 
 def stepped(model, pairs: SourceTarget, width: int = 1) -> tuple[Tensor, Tensor | None]:

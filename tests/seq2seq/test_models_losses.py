@@ -41,23 +41,23 @@ def content() -> tuple[Tensor, Tensor]:
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_the_loss_in_chunks_is_the_plain_one(smoothing: float) -> None:
-    (features, targets), readout = content(), LinearOutput(SIZE, TARGET).double()
-    found, chosen = readout.loss(features, targets, smoothing)
-    scores = readout.linear(features)
+    (features, targets), output_layer = content(), LinearOutput(SIZE, TARGET).double()
+    found, chosen = output_layer.loss(features, targets, smoothing)
+    scores = output_layer.linear(features)
     plain = functional.cross_entropy(scores, targets, reduction="sum", label_smoothing=smoothing)
     torch.testing.assert_close(found, plain, **EXACT)
     log_probs = scores.log_softmax(-1)
     torch.testing.assert_close(chosen, log_probs[torch.arange(ROWS), targets].detach(), **EXACT)
-    torch.testing.assert_close(readout.log_probs(features), log_probs, **EXACT)
-    wanted = [features, *readout.parameters()]
+    torch.testing.assert_close(output_layer.log_probs(features), log_probs, **EXACT)
+    wanted = [features, *output_layer.parameters()]
     ours, theirs = (torch.autograd.grad(3.0 * total, wanted) for total in (found, plain))
     torch.testing.assert_close(ours, theirs, **EXACT)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_the_gradient_of_the_loss(smoothing: float) -> None:
-    (features, targets), readout = content(), LinearOutput(SIZE, TARGET).double()
-    weight, bias = readout.linear.weight, readout.linear.bias
+    (features, targets), output_layer = content(), LinearOutput(SIZE, TARGET).double()
+    weight, bias = output_layer.linear.weight, output_layer.linear.bias
 
     def total(*given: Tensor) -> Tensor:
         return linear_cross_entropy.linear_cross_entropy(*given, targets, smoothing)[0]
@@ -72,11 +72,11 @@ def test_scores_far_apart_are_told_apart(dtype: torch.dtype) -> None:
     for learns in (True, False):
         given = scores.clone().requires_grad_(learns)
         torch.testing.assert_close(linear_cross_entropy.log_softmax(given), plain)
-    readout = LinearOutput(1, 3).to(dtype)
+    output_layer = LinearOutput(1, 3).to(dtype)
     with torch.no_grad():
-        readout.linear.weight.zero_()
-        readout.linear.bias.copy_(scores[0])
-    total, _ = readout.loss(torch.zeros(1, 1, dtype=dtype), torch.tensor([2]), 0.1)
+        output_layer.linear.weight.zero_()
+        output_layer.linear.bias.copy_(scores[0])
+    total, _ = output_layer.loss(torch.zeros(1, 1, dtype=dtype), torch.tensor([2]), 0.1)
     plain = functional.cross_entropy(scores[:1], torch.tensor([2]), label_smoothing=0.1)
     torch.testing.assert_close(total, plain)
 
@@ -140,10 +140,10 @@ def test_a_word_that_cannot_come_costs_much_and_breaks_nothing() -> None:
     assert all(bool(p.grad.isfinite().all()) for p in copying.parameters())
 
 
-def test_a_tied_readout_has_the_embedding_s_vectors() -> None:
+def test_a_tied_output_layer_shares_the_embedding() -> None:
     table = nn.Embedding(TARGET, SIZE)
-    readout = LinearOutput(SIZE, TARGET, tied=table)
-    assert readout.linear.weight is table.weight
+    output_layer = LinearOutput(SIZE, TARGET, tied=table)
+    assert output_layer.linear.weight is table.weight
     with pytest.raises(
         ShapeError, match=r"\(11, 7\) cannot be tied to an output layer for 11 tokens"
     ):
@@ -200,7 +200,7 @@ def reward(model, pairs: SourceTarget, encoded: Encoded, place: int) -> Tensor:
     values = encoded.values[:, place : place + 1].expand_as(encoded.values)
     only = Encoded(values, encoded.lengths, encoded.summary)
     features = model.decoder.forward(pairs.target.ids[:, :-1], only).features
-    return model.readout.log_probs(features)[0, 0, int(pairs.target.ids[0, 1])]
+    return model.output_layer.log_probs(features)[0, 0, int(pairs.target.ids[0, 1])]
 
 
 def test_coverage_counts_what_is_read_twice() -> None:

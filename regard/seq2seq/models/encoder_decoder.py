@@ -1,4 +1,4 @@
-"""An encoder, a decoder and a readout: p(target | source)."""
+"""An encoder, a decoder and an output layer: p(target | source)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class EncoderDecoder(nn.Module):
     Args:
         encoder: Sources to what attention reads.
         decoder: That and targets to features.
-        readout: Features to tokens.
+        output_layer: Features to log-probabilities of tokens.
         smoothing: Label smoothing in training; none otherwise, so that the loss is the logarithm
             of the perplexity.
         objectives: What it is trained for beside the cross-entropy of its tokens. A decoder that
@@ -59,20 +59,20 @@ class EncoderDecoder(nn.Module):
         self,
         encoder: Encoder[Tokens],
         decoder: Decoder,
-        readout: OutputLayer,
+        output_layer: OutputLayer,
         *,
         smoothing: float = 0.0,
         objectives: Sequence[Objective] = (),
     ) -> None:
         super().__init__()
-        self.encoder, self.decoder, self.readout = encoder, decoder, readout
+        self.encoder, self.decoder, self.output_layer = encoder, decoder, output_layer
         self.smoothing = smoothing
         self.objectives = _with_reinforce(objectives, decoder)
         for objective in self.objectives:
             if isinstance(objective, nn.Module):
                 self.add_module(objective.name, objective)
         needs_attention = [each.name for each in self.objectives if each.needs_attention]
-        if not decoder.has_attention and (readout.copies or needs_attention):
+        if not decoder.has_attention and (output_layer.copies or needs_attention):
             raise OptionError(
                 f"{type(decoder).__name__} has no attention, so nothing can be copied, covered or "
                 "linked. Choose a decoder with attention, or leave these out."
@@ -88,7 +88,7 @@ class EncoderDecoder(nn.Module):
         if copy_inputs is None:
             targets = self._map_unknown(targets)
         smoothing = self.smoothing if self.training else 0.0
-        total, log_probs = self.readout.loss(
+        total, log_probs = self.output_layer.loss(
             decoded.features[real], targets[real], smoothing, copy_inputs
         )
         output = Output(encoded, decoded, real, log_probs, self.training)
@@ -101,7 +101,7 @@ class EncoderDecoder(nn.Module):
         """Before the first token."""
         assert isinstance(batch, SourceTarget)
         state = self.decoder.start(self.encoder(batch.source), width)
-        if not self.readout.copies:
+        if not self.output_layer.copies:
             return SearchState(state)
         return SearchState(state, _copies(batch)[:, None], batch.extra_vocab)
 
@@ -112,7 +112,7 @@ class EncoderDecoder(nn.Module):
         aside = None
         if state.copy_ids is not None and stepped.weights is not None:
             aside = CopyInputs(stepped.weights, state.copy_ids, state.extra_vocab)
-        log_probs = self.readout.log_probs(stepped.features, aside)
+        log_probs = self.output_layer.log_probs(stepped.features, aside)
         return DecodeStep(
             log_probs,
             SearchState(stepped.state, state.copy_ids, state.extra_vocab),
@@ -143,12 +143,12 @@ class EncoderDecoder(nn.Module):
 
     def _map_unknown(self, ids: Int[Tensor, "*batch"]) -> Int[Tensor, "*batch"]:
         """Words past the vocabulary are unknown to the decoder."""
-        return ids.masked_fill(ids >= self.readout.vocab_size, UNK)
+        return ids.masked_fill(ids >= self.output_layer.vocab_size, UNK)
 
     def _copy_inputs(
         self, batch: SourceTarget, whole: DecoderOutput, real: Bool[Tensor, "batch target"]
     ) -> CopyInputs | None:
-        if not self.readout.copies:
+        if not self.output_layer.copies:
             return None
         copies = _copies(batch)[:, None].expand(-1, real.shape[1], -1)
         return CopyInputs(_weights(whole)[real], copies[real], batch.extra_vocab)

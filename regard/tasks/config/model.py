@@ -122,7 +122,7 @@ class TransformerConfig(Options):
     """Are vectors normalised before each part, or after it?"""
 
     tied: bool = True
-    """Are embeddings and readout one table?"""
+    """Are embeddings and output layer one table?"""
 
     score: ScoreConfig = ScaledDotConfig()
     """How relevant a place is, within each head."""

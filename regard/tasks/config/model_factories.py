@@ -53,12 +53,12 @@ def build_model(
         tied = isinstance(config, TransformerConfig) and config.tied
         if tied and shared and isinstance(encoder, HasEmbedding):
             encoder.embedding = decoder.embedding
-        readout = LinearOutput(decoder.size, target, tied=decoder.embedding if tied else None)
+        output_layer = LinearOutput(decoder.size, target, tied=decoder.embedding if tied else None)
         copying = not isinstance(config, NoAttentionConfig) and config.copying
         return EncoderDecoder(
             encoder,
             decoder,
-            PointerGenerator(readout) if copying else readout,
+            PointerGenerator(output_layer) if copying else output_layer,
             smoothing=smoothing,
             objectives=objectives,
         )

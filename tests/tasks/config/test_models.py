@@ -64,19 +64,19 @@ def test_every_selection_goes_into_every_model(kind: str, select: str) -> None:
 @pytest.mark.parametrize("kind", ["bahdanau", "luong", "transformer"])
 def test_copying(kind: str) -> None:
     model = built(kind, "copying=true")
-    assert isinstance(model.readout, PointerGenerator)
+    assert isinstance(model.output_layer, PointerGenerator)
     trained_and_stepped(model)
 
 
 def test_tied_embeddings_are_one_table() -> None:
     model = built("transformer")
-    assert model.readout.linear.weight is model.decoder.embedding.weight
+    assert model.output_layer.linear.weight is model.decoder.embedding.weight
     assert model.encoder.embedding is not model.decoder.embedding
     model = built("transformer", source=TARGET, shared=True)
     assert model.encoder.embedding is model.decoder.embedding
     model = built("transformer", "tied=false", source=TARGET, shared=True)
     assert model.encoder.embedding is not model.decoder.embedding
-    assert model.readout.linear.weight is not model.decoder.embedding.weight
+    assert model.output_layer.linear.weight is not model.decoder.embedding.weight
 
 
 def parameters(model) -> int:

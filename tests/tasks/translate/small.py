@@ -37,7 +37,7 @@ def write_pairs(path: Path, count: int = 120) -> Path:
 def say_unknown(translator: Translator) -> None:
     """From now on it says nothing but unknown words."""
     with torch.no_grad():
-        bias = translator.model.readout.linear.bias
+        bias = translator.model.output_layer.linear.bias
         bias.fill_(-50.0)
         bias[UNK] = 50.0
 

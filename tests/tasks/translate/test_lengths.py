@@ -48,7 +48,7 @@ def translator(run: Path, notes: list[str]) -> Translator:
 def endless(translator: Translator) -> Translator:
     """It never ends by itself."""
     with torch.no_grad():
-        translator.model.readout.linear.bias[EOS] = -50.0
+        translator.model.output_layer.linear.bias[EOS] = -50.0
     return translator
 
 

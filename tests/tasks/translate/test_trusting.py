@@ -45,7 +45,7 @@ def plainly(translator: Translator, source: str) -> list[float]:
     assert batch.target is not None
     ids, model = batch.target.ids, translator.model
     whole = model.decoder.forward(ids[:, :-1], model.encoder(batch.source))
-    log_probs = model.readout.log_probs(whole.features, None)
+    log_probs = model.output_layer.log_probs(whole.features, None)
     return [float(log_probs[0, place, ids[0, place + 1]]) for place in range(3)]
 
 
