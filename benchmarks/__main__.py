@@ -15,7 +15,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what was named, or everything; then write the page."""
+    """Run what was named, or everything; then write the pages."""
     options = parsed(arguments)
     if options.list:
         for name in (*suite.NAMES, *suite.TOOLKIT):
@@ -30,29 +30,42 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in options.names or suite.NAMES:
         try:
             if name != "report":
-                ran(name, settings, folder)
+                ran(name, settings, folder, Path(options.raw) if options.raw else None)
         except FailedError as error:
             print(f"{name}: {error}", file=sys.stderr)
             return 2
     if not options.names or "report" in options.names:
         docs = DOCS if folder == results.RESULTS else folder
-        print(f"wrote {shown(report.write(results.read(folder), docs))}")
+        print(f"wrote {shown(pages(folder, docs))}")
     return 0
 
 
-def ran(name: str, settings: Settings, folder: Path) -> None:
-    """One benchmark, from running it to its file."""
+def pages(folder: Path, docs: Path) -> Path:
+    """The pages of a folder's results, without pictures for this repository's other machines."""
+    others = {
+        other.name: f"../benchmarks/results/{other.name}/benchmarks.md"
+        for other in sorted(folder.iterdir())
+        if folder == results.RESULTS and other.is_dir()
+    }
+    pictures = results.RESULTS not in folder.resolve().parents
+    return report.write(results.read(folder), docs, others, pictures=pictures)
+
+
+def ran(name: str, settings: Settings, folder: Path, raw: Path | None) -> None:
+    """Run one benchmark, and write its file."""
     print(f"{name}: {suite.title_of(name)}", file=sys.stderr, flush=True)
     began = time.perf_counter()
     result = suite.measured(name, settings)
     path = results.write(folder, result)
+    if raw is not None:
+        results.write_raw(raw, result)
     print(f"{name}: {time.perf_counter() - began:.0f} s, wrote {shown(path)}", flush=True)
     for held in result["promises"]:
-        print("  " + report.told(held))
+        print("  " + report.format_promise(held))
 
 
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """What was asked for; a wrong name is told the right ones."""
+    """The options; the error for a wrong name lists the right ones."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     known = (*suite.NAMES, *suite.TOOLKIT, "report")
     parser.add_argument(
@@ -67,6 +80,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--no-peers", action="store_true", help="install and start no peer")
     parser.add_argument("--data", metavar="FOLDER", help="Multi30k, for those of the toolkit")
     parser.add_argument("--out", metavar="FOLDER", help="where to write, instead")
+    parser.add_argument("--raw", metavar="FOLDER", help="write every round there, too")
     options = parser.parse_args(arguments)
     for name in options.names:
         if name not in known:
@@ -75,7 +89,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def shown(path: Path) -> str:
-    """A path as seen from here."""
+    """A path, relative if it is below the working directory."""
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 

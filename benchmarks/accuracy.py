@@ -1,10 +1,10 @@
-"""How wrong regard is in float32, against plain code in the same precision.
+"""The error of regard in float32, relative to plain code in the same precision.
 
-Wrong means: away from the same formula in float64, over all elements, relative to their size; of
-several draws the largest error counts. Queries and keys are normal numbers times a scale. The
-context is read without a gradient and with one; gradients are those of queries, keys, values and
-parameters; each is compared with its like, and the row tells of the worst. Where plain code is
-right by luck, half a rounding is granted to it.
+The error is the distance from the same formula in float64, over all elements, relative to their
+size; of several draws the largest counts. Queries and keys are normal numbers times a scale. The
+context is computed without and with a gradient; gradients are those of queries, keys, values and
+parameters; each row has the worst. Where plain code is exact by chance, it is granted half a
+rounding error.
 """
 
 from itertools import product

@@ -1,21 +1,20 @@
-"""Additive attention, vᵀ tanh(q + k), where no length is extreme.
+"""Additive attention, vᵀ tanh(q + k), at usual lengths.
 
-Each shape is batch × queries × keys × hidden. "Projected" means that queries and keys have been
-through their matrices already, as in `tanh(q[:, :, None] + k[:, None]) @ v` and in Keras, whose
-layer has none; otherwise both sides project. "Scores alone" has neither softmax nor values, and
-keeps nothing from before; "kernel alone" is its loop over the pairs, from exponentials that were
-computed before, as a memory keeps them. Shares of the limit are told with one reciprocal for four
-elements, and of those alone with one for two as well: the lower share is what was promised of. With
-the backward, a share counts two passes over the elements: one for the scores, one to find them
-again.
+Each shape is batch × queries × keys × hidden. "Projected": queries and keys are already projected,
+as in `tanh(q[:, :, None] + k[:, None]) @ v` and in Keras, whose layer has no projections; otherwise
+both sides project. "Scores alone": no softmax and no values, nothing cached. "Kernel alone": the
+loop over the pairs, from exponentials that a memory has cached. Shares of the limit are relative to
+the form of the element that the column names; the lowest share is the one that has a target. With
+the backward, a share counts two passes over the elements: one for the scores, one to recompute
+them.
 
-But for "as it comes", all run with a warm allocator: their processes keep freed memory, and are
-called until no call needs another page, so that handing out pages does not count; the JSON says how
-many page faults were left. "As it comes" is projected too, with the allocator that Python has: the
-others, who hold a number for each element, lose more there. Each peer takes
-turns with regard alone, for together they would not fit into memory. JAX is compiled before, and
-held to as many cores as there are threads. SpeechBrain's layer reads one query at a time,
-projects what it has read too, and runs without torchaudio, which its attention does not use.
+Except for "as it comes", all run with a warm allocator: processes keep freed memory and are called
+until no call has page faults; the JSON has the page faults that were left. "As it comes" is
+projected, with Python's default allocator: contestants that hold a number for each element lose
+more there. Each peer takes turns with regard alone, since all at once would not fit into memory.
+JAX is compiled before, and limited to as many cores as there are threads. SpeechBrain's layer
+attends with one query at a time, projects its context, too, and runs without torchaudio, which its
+attention does not use.
 """
 
 from collections.abc import Sequence

@@ -1,11 +1,11 @@
-"""Additive attention against length: time and peak memory, context only.
+"""Additive attention by length: time and peak memory, context only.
 
-As many queries as keys, values as wide as hidden vectors, projected beforehand. Each length is
-measured in fresh processes: first the peak, which is the largest resident memory during a call
-beyond what was resident before it (after one call at the least length, so that libraries are
-loaded), then the time. Whoever would need more memory than there is, or more than a minute for a
-call, judging by its last length, does not run, and the table says so. All have the allocator that
-everyone has.
+As many queries as keys, values of the hidden size, projected beforehand. Each length is measured in
+fresh processes: first the peak, which is the largest resident memory during a call minus the
+resident memory before it (after one call at the smallest length, so that libraries are loaded),
+then the time. A contestant that would need more memory than there is, or more than a minute a call
+(extrapolated from its last length), is not run, and the table says so. All have the default
+allocator.
 """
 
 from collections.abc import Sequence
@@ -92,7 +92,7 @@ def _names() -> list[str]:
 
 
 def _too_much(who: str, case: Case, before: Sequence[Row]) -> str | None:
-    """Why someone stays out of this length, judging by what it took at the last."""
+    """Why a contestant is not run at this length, extrapolated from the last one."""
     last = next((row for row in before if row["who"] == who), None)
     if last is None:
         return None

@@ -1,13 +1,13 @@
-"""Word alignment of English and French: the alignment error rate of Hansards, and what it costs.
+"""Word alignment of English and French: the alignment error rate of Hansards, and its cost.
 
-All systems are trained on the 447 pairs that have gold links, without these, and on the training
-part of Tatoeba, lower-cased and cut into words. Named beforehand, and so what is promised of: the
-product of both directions, above 0.5 for the aligner and 0.3 for attention; the other rules
-stand beside it. The Transformers of both directions are read by `regard align` with its
-defaults: the two layers whose links agree best on the first pairs; they are trained by the recipe
-`alignment-transformer`, by itself or guided by the aligner's links of the same pairs, or go on
-where they were. CPU seconds are those of a whole command, reading
-of files and vocabularies included; of the Transformers, minutes for a direction.
+All systems are trained on the 447 pairs that have gold links, without the links, and on the
+training part of Tatoeba, lower-cased and split into words. Targets are for the rule that was named
+beforehand: the product of both directions, above 0.5 for the aligner and 0.3 for attention; the
+other rules stand beside it. The Transformers of both directions are aligned by `regard align` with
+its defaults: the two layers whose links agree best on the first pairs. They are trained by the
+recipe `alignment-transformer`, alone or guided by the aligner's links of the same pairs. CPU
+seconds are those of a whole command, files and vocabularies included; for the Transformers, minutes
+a direction.
 """
 
 import gzip

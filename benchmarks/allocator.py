@@ -1,9 +1,9 @@
-"""A step of training on a CPU, with the allocator as it is and with freed memory kept.
+"""A training step on a CPU, with the default allocator and with freed memory kept.
 
 Two layers of a Transformer, or a GRU with additive attention by hand: forward, backward and
-optimiser, nothing of regard in the model. What differs is what becomes of freed memory: returned
-to the system, kept under `kernels.keep_heap()`, or kept because `mallopt` was called by hand. Each
-has a process of its own; the JSON says how many page faults a step has.
+optimiser, nothing of regard in the model. Freed memory is returned to the system, kept under
+`kernels.keep_heap()`, or kept by a hand-written call of `mallopt`. Each has its own process; the
+JSON has the page faults of a step.
 """
 
 from benchmarks.race import Contestant, race, working

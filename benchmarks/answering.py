@@ -1,10 +1,9 @@
-"""Translating the whole test set for real: sentences of a CPU second, at equal BLEU.
+"""Translating the test set with trained weights: sentences a CPU second, at equal BLEU.
 
-The Transformer that the recipe `multi30k-transformer` trains translates test_2016_flickr, 64
-sentences a batch, the longest first, one core, until each sentence ends. All have the very same
-weights: those of regard are put into OpenNMT-py's model under its names, and CTranslate2's are
-converted from that; all rank by the mean log-probability of a token. What each says is scored with
-BLEU (sacrebleu, 13a, cased).
+The Transformer of the recipe `multi30k-transformer` translates test_2016_flickr, 64 sentences a
+batch, the longest first, one core, until each sentence ends. All have the same weights: regard's
+are copied into OpenNMT-py's model, and CTranslate2's are converted from that; all rank by the mean
+log-probability of a token. Outputs are scored with BLEU (sacrebleu, 13a, cased).
 """
 
 import dataclasses

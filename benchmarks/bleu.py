@@ -1,10 +1,10 @@
-"""What the Transformer's recipe reaches on Multi30k, English to German, and what it costs.
+"""The Transformer recipe on Multi30k, English to German: BLEU and cost.
 
-It is trained by `regard train` on one core and scored by `regard evaluate` on test_2016_flickr: raw
-text, BLEU with sacrebleu's 13a, cased, with a beam of 5. Nothing is chosen by the test set: the
-best weights are those of the best validation. CPU minutes are those of the whole command,
-validation included. A run that lies finished in `.benchmarks/runs` is scored again, and one that
-was interrupted goes on; their minutes are added up.
+Trained by `regard train` on one core, evaluated by `regard evaluate` on test_2016_flickr: raw text,
+BLEU with sacrebleu's 13a, cased, beam size 5. Nothing is selected by the test set: the best weights
+are those of the best validation. CPU minutes are those of the whole command, validation included. A
+finished run in `.benchmarks/runs` is only evaluated, and an interrupted one is resumed; minutes add
+up.
 """
 
 import json

@@ -1,7 +1,7 @@
-"""Dates of the demo, guided: the same, with the gold links of the training pairs beside them.
+"""Dates of the demo, with guided alignment: trained on the gold links of its pairs.
 
-`data.links` are those that the generator keeps, by characters, with `data.link_nulls`: a hyphen
-learns to read the end of the source. Everything else is as above.
+`data.links` are those of the generator, by characters, with `data.link_nulls`: a hyphen learns to
+attend to EOS of the source. Everything else is as above.
 """
 
 from benchmarks.dates_alignment import reached

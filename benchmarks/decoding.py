@@ -1,9 +1,9 @@
-"""One step of a decoder with a prepared memory, against hand-written operations.
+"""One decoding step over a prepared memory, against hand-written operations.
 
-Without a gradient. By hand means the operations alone: query times keys, softmax, times values,
-with `masked_fill` where there is padding; for the scaled dot product also
+Without a gradient. By hand is the operations alone: query times keys, softmax, times values, with
+`masked_fill` where there is padding; for the scaled dot product also
 `scaled_dot_product_attention`, and the better of the two counts. Keys are projected beforehand on
-both sides. All of these are in one process. SpeechBrain's layer projects what it has read too.
+both sides. All of these run in one process. SpeechBrain's layer projects its context, too.
 """
 
 from collections.abc import Sequence

@@ -1,10 +1,10 @@
-"""Cosine, Gaussian and inverse distance against code that holds the scores of all pairs.
+"""Cosine, Gaussian and inverse distance against code that materialises all scores.
 
-As many queries as keys, forward. By hand means `normalize` and matmul, or `torch.cdist`, and then
-softmax and a matmul. Code that holds the difference of each pair, a vector, takes many times as
-long, and gigabytes; it does not take part. The Gaussian comes twice: as wide as its vectors are
-long, which is where kernel regression is of use in so many dimensions, and narrow, where nearly all
-weight is on one key.
+As many queries as keys, forward. By hand is `normalize` and matmul, or `torch.cdist`, then softmax
+and a matmul. Code that materialises the difference vector of each pair takes many times as long,
+and gigabytes; it is left out. The Gaussian is measured with σ as large as the vectors are long,
+where kernel regression is useful in so many dimensions, and with a small σ, where nearly all weight
+is on one key.
 """
 
 from collections.abc import Sequence

@@ -1,10 +1,9 @@
-"""Scores that are dot products, against the better of matmul and fused attention.
+"""Dot-product scores against the better of matmul and SDPA.
 
-As many queries as keys. By hand means the same score written in PyTorch twice, as
-`softmax(q @ k.mT) @ v` and by `scaled_dot_product_attention`; the better of the two at each length
-is what regard is held to. Each has a process of its own, and freed heap is kept in all of them:
-page faults follow from what others left in a heap, and would say more of that than of reading.
-x-transformers' `Attend` is a further peer for the scaled dot product, in turns with regard alone.
+As many queries as keys. By hand is the same score in PyTorch twice, as `softmax(q @ k.mT) @ v` and
+by `scaled_dot_product_attention`; regard is compared with the better of the two at each length.
+Each has its own process, and all keep freed heap: page faults depend on what others left in a heap.
+For the scaled dot product, x-transformers' `Attend` is a further peer.
 """
 
 from collections.abc import Sequence

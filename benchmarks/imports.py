@@ -1,7 +1,7 @@
-"""How long all names of regard take to import, against `import torch`, which they contain.
+"""Import time of all names of regard, against `import torch`, which it includes.
 
-`import regard` alone is quicker: names are imported when first asked for. Fresh processes, one
-after the other; what is timed is the import alone, not the interpreter's start.
+`import regard` alone takes less: names are imported lazily. Fresh processes in turn; the time is
+that of the import, without the interpreter's start.
 """
 
 import json

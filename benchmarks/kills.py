@@ -1,10 +1,10 @@
-"""A hundred times `kill -9`, and nothing lost.
+"""A hundred times `kill -9`: every run resumes, bit-identical.
 
-A small model learns dates; its process is killed at random moments, and at each stage of a save
-(between the files of a checkpoint, before and after its manifest, before and after the folder gets
-its name, while old ones are deleted). After each kill the same command goes on. Lost work is what
-the log has and no checkpoint: at most the updates between two saves. In the end every run must
-equal, to the bit, one that was never stopped: weights, average, optimiser and log.
+A small model is trained on dates; its process is killed at random moments, and at each stage of a
+save (between the files of a checkpoint, before and after its manifest, before and after the folder
+is renamed, while old ones are deleted). After each kill the same command resumes. Lost work is what
+is in the log but in no checkpoint: at most the updates between two saves. In the end every run must
+be bit-identical to one that was never stopped: weights, EMA, optimiser and log.
 """
 
 import os
@@ -62,7 +62,7 @@ def run(settings: Settings) -> Outcome:
     same = [{"part": row["same"] / row["runs"]} for row in rows]
     return Outcome(rows, [
         promise(f"{what}, most updates lost", rows, lambda row: row["lost"], at_most=EVERY),
-        promise(f"{what}, share of runs equal to the bit", same, lambda r: r["part"], at_least=1.0),
+        promise(f"{what}, share of runs bit-identical", same, lambda r: r["part"], at_least=1.0),
     ])  # fmt: skip
 
 

@@ -1,13 +1,13 @@
-"""Training encoder–decoders: target tokens of a CPU second.
+"""Training encoder–decoders: target tokens a CPU second.
 
-Real captions (Multi30k, English to German, 8,000 joint pieces), 64 pairs a batch, batches of like
-lengths, the same ones for everyone; one core. What is timed is updates alone: batches lie ready.
-regard's are those of its training loop, with a kept heap, as `regard train` has it; OpenNMT-py's
-those of its trainer; Hugging Face's Marian has no trainer of its own here, so a plain loop with
-PyTorch's fused AdamW trains it. The RNNs have embeddings of 256, an encoder of 2 × 256, a state and
-a readout of 512; the Transformer 4 + 4 layers of 128 with 4 heads and 256 inside, tied. OpenNMT-py
-feeds its RNNs what was read; regard is also measured without that, where training need not go step
-by step.
+Multi30k captions, English to German, 8,000 joint BPE tokens, 64 pairs a batch, bucketed by length,
+the same batches for everyone; one core. Only updates are timed: batches are ready. regard's are
+those of its training loop, with `keep_heap`, as in `regard train`; OpenNMT-py's those of its
+trainer; for Hugging Face's Marian, which has no trainer of its own here, a plain loop with
+PyTorch's fused AdamW. The RNNs have embeddings of 256, an encoder of 2 × 256, a state and an output
+layer of 512; the Transformer has 4 + 4 layers of size 128 with 4 heads and a feed-forward size of
+256, tied. OpenNMT-py's RNNs have input feeding; regard is also measured without it, where training
+need not go step by step.
 """
 
 import dataclasses

@@ -1,9 +1,9 @@
-"""What this machine can do at most.
+"""The machine's limits: arithmetic and memory bandwidth.
 
-Loops in C that stay in registers, in the widest vectors the CPU has: multiply-adds, reciprocals
-(an approximation with a step of Newton's, and a division), what an element of an additive score
-costs in four ways, and exponentials. And one walk through memory, a = b + s·c, through arrays
-that no cache holds. Wherever a page says *share of the limit*, these loops ran in the same rounds.
+Loops in C that stay in registers, in the widest vectors of the CPU: multiply-adds, reciprocals (an
+approximation with one Newton step, and a division), the element of an additive score in several
+forms, and exponentials. Memory bandwidth is that of the triad a = b + s·c over arrays larger than
+any cache. A *share of the limit* on another page comes from these loops, run in the same rounds.
 """
 
 import ctypes
@@ -42,16 +42,16 @@ CALL = 0.01
 """Seconds that one call of a loop takes: long enough to hide the start of a thread."""
 
 ARRAYS, FEWER = 3 * (256 << 20), 3 * (16 << 20)
-"""Bytes of the walk through memory, for all threads together; and of a quick one."""
+"""Bytes of the triad's arrays, for all threads; and in a quick run."""
 
 
 def runner(name: str, threads: int, settings: Settings) -> tuple[Runner, float]:
     """A runner for one limit, and how many elements or bytes a call of it has."""
     if name == "triad":
-        walk, moved = _walk(threads, FEWER if settings.quick else ARRAYS)
-        return timed(walk), moved
+        triad, moved = _triad(threads, FEWER if settings.quick else ARRAYS)
+        return timed(triad), moved
     loop, iterations = getattr(_library(), f"limits_{name}"), _iterations(name)
-    call = _together(lambda _: loop(iterations), threads)
+    call = _on_threads(lambda _: loop(iterations), threads)
     return timed(call), float(iterations * _library().limits_elements() * threads)
 
 
@@ -112,15 +112,15 @@ def _iterations(name: str) -> int:
         iterations *= 2
 
 
-def _walk(threads: int, total: int) -> tuple[Callable[[], object], float]:
+def _triad(threads: int, total: int) -> tuple[Callable[[], object], float]:
     """A pass through three arrays, each thread through its part, and the bytes of all of them."""
-    arrays, walk = _arrays(total), _library().limits_triad
+    arrays, triad = _arrays(total), _library().limits_triad
     size = len(arrays[0]) // threads
 
     def through(index: int) -> float:
-        return walk(*(array[index * size :].ctypes.data for array in arrays), size)
+        return triad(*(array[index * size :].ctypes.data for array in arrays), size)
 
-    return _together(through, threads), 3.0 * 4 * size * threads
+    return _on_threads(through, threads), 3.0 * 4 * size * threads
 
 
 @cache
@@ -128,7 +128,7 @@ def _arrays(total: int) -> list[np.ndarray]:
     return [np.full(total // 12, 0.5, np.float32) for _ in range(3)]
 
 
-def _together(work: Callable[[int], object], threads: int) -> Callable[[], object]:
+def _on_threads(work: Callable[[int], object], threads: int) -> Callable[[], object]:
     """The same work on each thread at once; ctypes lets go of the interpreter's lock."""
     if threads == 1:
         return lambda: work(0)

@@ -1,8 +1,8 @@
-"""Local attention around a predicted place, against a mask over all keys.
+"""Local attention around a predicted position, against a mask over all keys.
 
-local-p reads as many places to each side of the predicted one as its window has: regard's
-`LocalPredictive` against the same in PyTorch as one writes it, which scores every key and masks. A
-sequence that reads itself, a decoder's queries, and one step of it.
+local-p reads as many positions to each side of the predicted one as its window has: regard's
+`LocalPredictive` against the usual PyTorch code, which scores every key and masks. Self-attention
+over a long sequence, a decoder's queries, and one step of it.
 """
 
 from benchmarks.race import Contestant, Work, race, working

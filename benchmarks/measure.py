@@ -103,7 +103,7 @@ def interleave(
         if calls is not None:
             found.calls[name], found.samples[name] = int(calls), []
     began, done = clock(), 0
-    while racing and _goes_on(plan, done, clock() - began):
+    while racing and _continues(plan, done, clock() - began):
         for name in _rotated(list(racing), done):
             calls = found.calls[name]
             sample = attempt(name, lambda run=racing[name], calls=calls: run(calls))
@@ -143,7 +143,7 @@ def _warmed(run: Runner, plan: Plan) -> None:
             return
 
 
-def _goes_on(plan: Plan, done: int, passed: float) -> bool:
+def _continues(plan: Plan, done: int, passed: float) -> bool:
     if done < min(plan.rounds, LEAST):
         return True
     if done < plan.rounds:

@@ -20,7 +20,7 @@ class Peer:
     """What to install, and how it is to be started."""
 
     packages: tuple[str, ...]
-    """The peer, and whatever else a result depends on: these versions are told."""
+    """The peer, and whatever else a result depends on: these versions are reported."""
 
     also: tuple[str, ...] = ()
     """What it cannot be imported without."""
@@ -87,7 +87,7 @@ def python_of(name: str) -> str:
 
 
 def variables_of(name: str) -> dict[str, str]:
-    """What a peer's process is told by its environment variables."""
+    """The environment variables of a peer's process."""
     return {} if name == OURS else PEERS[name].variables
 
 

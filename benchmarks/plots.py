@@ -12,7 +12,7 @@ from benchmarks.tables import number, seconds
 
 INK, FAINT = "#222222", "#d9d9d9"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's: told apart with any kind of colour vision."""
+"""Okabe and Ito's: distinct for any kind of colour vision."""
 
 MARKERS = "osD^vPX"
 ALWAYS = ("regard", "PyTorch by hand", "Keras 3, torch", "Keras 3, JAX jitted")
@@ -87,10 +87,10 @@ def _bars(axes: Any, title: str, rows: Sequence[Row]) -> None:
     colours = [COLOURS[_place(row["who"], ())] for row in rows]
     axes.barh([row["who"] for row in rows], times, color=colours)
     for place, row in enumerate(rows):
-        told = seconds(row["wall"]).split(" (")[0]
+        label = seconds(row["wall"]).split(" (")[0]
         if "times" in row:
-            told += f", {number(row['times']['median'])} ×"
-        axes.text(row["wall"]["median"], place, "  " + told, va="center", color=INK, fontsize=9)
+            label += f", {number(row['times']['median'])} ×"
+        axes.text(row["wall"]["median"], place, "  " + label, va="center", color=INK, fontsize=9)
     axes.set_xlim(0, max(times) * 1.4)
     axes.set_xlabel("seconds")
     axes.invert_yaxis()

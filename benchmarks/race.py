@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks import limits, peers, tables
 from benchmarks.machine import free_memory
-from benchmarks.measure import FailedError, Measured, Runner, Sample, interleave, spread
+from benchmarks.measure import FailedError, Measured, Runner, Sample, interleave, rounded, spread
 from benchmarks.results import Row
 from benchmarks.settings import Settings
 
@@ -177,8 +177,8 @@ def race(
             else:
                 row["failed"] = failure
             rows.append(row)
-        told = rows[-len(contestants) :]
-        print("  " + tables.line(told), file=sys.stderr, flush=True)  # it takes minutes, or an hour
+        same = rows[-len(contestants) :]
+        print("  " + tables.line(same), file=sys.stderr, flush=True)  # it takes minutes, or an hour
     return rows
 
 
@@ -187,7 +187,7 @@ def duels(
 ) -> list[Row]:
     """Each of the others with ours alone, where all at once would not fit into memory.
 
-    Ours is told of once, as it was beside the first of them.
+    Ours has one row: that beside the first of them.
     """
     ours, *others = contestants
     rows: list[Row] = []
@@ -244,6 +244,7 @@ def _measured(
         "faults": round(spread([sample.faults for sample in samples])["median"]),
         "rounds": len(samples),
         "calls": found.calls[key],
+        "samples": [[rounded(s.wall), rounded(s.cpu), round(s.faults)] for s in samples],
     }
     ours = found.samples.get((OURS, threads))
     if who != OURS and ours:

@@ -1,29 +1,31 @@
-"""The page that people read: tables and pictures made of the JSON, and of nothing else."""
+"""The pages that people read: made of the JSON and the benchmarks' docstrings, and nothing else."""
 
 import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from benchmarks import plots, tables
+from benchmarks import headlines, plots, suite, tables
 from benchmarks.results import Result, Row
-from benchmarks.suite import NAMES, TOOLKIT
 from benchmarks.tables import number
 
 HEADER = """# Benchmarks
 
-`make bench` runs these measurements and writes this page from what they found, which is kept as
-JSON in `benchmarks/results`. No figure here comes from elsewhere. `python -m benchmarks --list`
-names the single ones, and `python -m benchmarks NAME` runs one. Other machines have pages of their
-own, in folders of `benchmarks/results`.
+`make bench` measures, and writes these pages from `benchmarks/results`. No figure is written by
+hand. All on a CPU; medians.
+"""
 
-How to read the tables. Contestants take turns, round after round, so that whatever slows the
-machine slows all of them. A time is the median of all rounds; in parentheses, a tenth of the rounds
-lies below the first number and a tenth above the second. Under a peer's name stands how many times
-as long as regard it took in the same round: above one, regard is quicker. Where one of several
-peers is bold, it is the quickest of them, and the one that regard is held to. CPU time is that of
-all threads together. *Share of the limit* is the time that the bare arithmetic of a case takes at
-the machine's own limit, which is measured in the same rounds, over the time that it took.
+READING = """## How to read the tables
+
+Contestants take turns, round after round, so that whatever slows the machine slows all of them. A
+time is the median of all rounds; in parentheses are the 10th and the 90th percentile. Under a
+peer's name stands how many times as long as regard it took in the same round: above 1, regard is
+faster. Where one of several peers is bold, it is the fastest of them, and the one that regard is
+compared with. CPU time sums all threads. *Share of the limit* is the time that the bare arithmetic
+of a case takes at the machine's measured limit, divided by the time that the case took.
+
+`python -m benchmarks --list` names the benchmarks, and `python -m benchmarks NAME` runs one. The
+JSON has one row a case, with machine, versions and commit; `--raw FOLDER` keeps every round, too.
 """
 
 QUICK = (
@@ -32,41 +34,99 @@ QUICK = (
 )
 
 
-def write(results: Mapping[str, Result], docs: Path) -> Path:
-    """The page, and its pictures beside it in `images`."""
-    pictures = plots.draw(results, docs / "images")
-    docs.mkdir(parents=True, exist_ok=True)
-    page, temporary = docs / "benchmarks.md", docs / ".benchmarks.md"
-    temporary.write_text(text(results, pictures))
-    os.replace(temporary, page)
-    return page
+def write(
+    results: Mapping[str, Result],
+    docs: Path,
+    others: Mapping[str, str] | None = None,
+    *,
+    pictures: bool = True,
+) -> Path:
+    """The front page, and a page a topic in the folder `benchmarks` beside it.
+
+    Args:
+        results: By name.
+        docs: The folder of the front page; pictures go to its folder `images`.
+        others: Front pages of other machines: links by name.
+        pictures: Draw them, too.
+    """
+    drawn = plots.draw(results, docs / "images") if pictures else {}
+    written = {"benchmarks.md": front(results, others or {})}
+    for topic in suite.TOPICS:
+        if text := page(topic, results, drawn):
+            written[f"benchmarks/{topic}.md"] = text
+    for old in (docs / "benchmarks").glob("*.md"):
+        if f"benchmarks/{old.name}" not in written:
+            old.unlink()
+    (docs / "benchmarks").mkdir(parents=True, exist_ok=True)
+    for name, text in written.items():
+        temporary = docs / f"{name}.part"
+        temporary.write_text(text)
+        os.replace(temporary, docs / name)
+    return docs / "benchmarks.md"
 
 
-def text(results: Mapping[str, Result], pictures: Mapping[str, Sequence[str]]) -> str:
-    """All of the page."""
-    known = [results[name] for name in (*NAMES, *TOOLKIT) if name in results]
+def front(results: Mapping[str, Result], others: Mapping[str, str]) -> str:
+    """The front page: a line a topic, the machines, what was missed, how to read the rest."""
+    found = [results[n] for _, names in suite.TOPICS.values() for n in names if n in results]
     parts = [HEADER]
-    if any(result["quick"] for result in known):
+    if any(result["quick"] for result in found):
         parts.append(QUICK + "\n")
-    machines = {json.dumps(_lasting(result), sort_keys=True): result for result in known}
+    if found:
+        parts.append(_headlines(results))
+    machines = {json.dumps(_lasting(result), sort_keys=True): result for result in found}
     if machines:
-        parts.append("## The machine\n\n" + "\n".join(map(_machine, machines.values())) + "\n")
-    held = [promise for result in known for promise in result["promises"]]
+        parts.append("## Machines\n\n" + "\n".join(map(_machine, machines.values())) + "\n")
+    if others:
+        links = ", ".join(f"[{name}]({link})" for name, link in others.items())
+        parts.append(f"The same attention benchmarks on other processors: {links}.\n")
+    held = [promise for result in found for promise in result["promises"]]
     if held:
-        parts.append("## What was promised\n\n" + _promises(held))
-    several = len({result["machine"]["cpu"] for result in known}) > 1
-    parts += [_section(result, pictures.get(result["name"], ()), several) for result in known]
+        parts.append("## Targets\n\n" + _missed(held))
+    return "\n".join([*parts, READING])
+
+
+def page(topic: str, results: Mapping[str, Result], pictures: Mapping[str, Sequence[str]]) -> str:
+    """The page of a topic; empty if nothing was measured for it."""
+    title, names = suite.TOPICS[topic]
+    found = [results[name] for name in names if name in results]
+    if not found:
+        return ""
+    parts = [f"# {title}\n\n[All benchmarks, and how to read the tables](../benchmarks.md)\n"]
+    if any(result["quick"] for result in found):
+        parts.append(QUICK + "\n")
+    parts += [f"- {line}" for line in headlines.of(results).get(topic, ())]
+    parts += [""] if len(parts) > 1 else []
+    several = len({result["machine"]["cpu"] for result in results.values()}) > 1
+    parts += [_section(result, pictures.get(result["name"], ()), several) for result in found]
     return "\n".join(parts)
 
 
-def told(promise: Row) -> str:
-    """One promise in one line."""
+def format_promise(promise: Row) -> str:
+    """One promise as one line."""
     bound = promise["bound"].replace("_", " ")
     wanted = f"{promise['what']}: {bound} {number(promise['needed'])}"
     if promise["worst"] is None:
         return f"{wanted}; not measured"
-    verdict = "holds" if promise["met"] else "MISSED"
+    verdict = "met" if promise["met"] else "MISSED"
     return f"{wanted}; worst of {promise['rows']} rows {number(promise['worst'])}; {verdict}"
+
+
+def _headlines(results: Mapping[str, Result]) -> str:
+    lines = headlines.of(results)
+    rows = [
+        [f"[{title}](benchmarks/{topic}.md)", "; ".join(lines.get(topic, ()))]
+        for topic, (title, names) in suite.TOPICS.items()
+        if any(name in results for name in names)
+    ]
+    rows.sort(key=lambda row: not row[1])  # those without a line last
+    return tables.table(["topic", "result"], rows)
+
+
+def _missed(promises: Sequence[Row]) -> str:
+    met = sum(promise["met"] for promise in promises)
+    text = f"{met} of {len(promises)} targets are met; each topic's page has its own.\n"
+    missed = [promise for promise in promises if not promise["met"]]
+    return text + ("\n" + _promises(missed) if missed else "")
 
 
 def _promises(promises: Sequence[Row]) -> str:
@@ -78,18 +138,21 @@ def _promises(promises: Sequence[Row]) -> str:
             worst, verdict = number(promise["worst"]), "yes" if promise["met"] else "**no**"
         needed = f"{bound} {number(promise['needed'])}"
         lines.append([promise["what"], needed, worst, str(promise["rows"]), verdict])
-    return tables.table(["what", "needed", "worst row", "rows", "holds"], lines)
+    return tables.table(["target", "needed", "worst row", "rows", "met"], lines)
 
 
 def _section(result: Result, pictures: Sequence[str], several: bool) -> str:
-    shown = [f"![{result['title']}](images/{picture})" for picture in pictures]
-    parts = [f"## {result['title']}", result["text"], *shown, tables.of(result)]
+    title = suite.title_of(result["name"]).rstrip(".")
+    shown = [f"![{title}](../images/{picture})" for picture in pictures]
+    parts = [f"## {title}", suite.text_of(result["name"]), *shown, tables.of(result)]
+    if result["promises"]:
+        parts.append(_promises(result["promises"]))
     parts.append(_signature(result, several))
     return "\n\n".join(part.strip() for part in parts if part) + "\n"
 
 
 def _signature(result: Result, several: bool) -> str:
-    """When, what and with whom; and on which machine, if the page has several."""
+    """Date, commit and versions; and the machine, if there are results of several."""
     sides = dict(result["versions"])
     names = [f"Python {sides['here']['python']}"] if "here" in sides else []
     sides.pop("regard", None)  # the environment that this ran from

@@ -1,9 +1,9 @@
 """Sparsemax and entmax, scores to weights, against the entmax package.
 
-Normal numbers times a spread, in rows of so many keys. α = 2 is sparsemax, 1.5 has an exact
-algorithm in the package, anything else is found by halving there. The package can be told to sort
-only the k largest, which is its own advice where few weights are not zero. The limit is memory:
-scores read once and weights written once, and as much again with the backward.
+Normal scores times a spread, in rows of so many keys. α = 2 is sparsemax; 1.5 has an exact
+algorithm in the package; any other α is found by bisection there. The package can sort only the k
+largest, as it advises where few weights are not zero. The limit is memory bandwidth: scores read
+once and weights written once, and as much again with the backward.
 """
 
 from benchmarks.race import Contestant, Work, mark_better, race, working

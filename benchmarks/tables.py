@@ -189,11 +189,11 @@ def _quality(rows: Sequence[Row]) -> str:
     lines = []
     for row in rows:
         ways = [(row[way]["BLEU"], row[way]["seconds"]) for way in ("scores", "int8", "greedy")]
-        told = [f"{score['value']:.2f} ({taken:.0f} s)" for score, taken in ways]
+        values = [f"{score['value']:.2f} ({taken:.0f} s)" for score, taken in ways]
         low, high = row["scores"]["BLEU"]["interval"]
         chrf = f"{row['scores']['chrF2']['value']:.2f}"
         minutes = f"{row['minutes']:.1f}"
-        lines.append([row["case"]["recipe"], minutes, *told, f"{low:.2f}–{high:.2f}", chrf])
+        lines.append([row["case"]["recipe"], minutes, *values, f"{low:.2f}–{high:.2f}", chrf])
     beams = ["BLEU, beam (CPU seconds)", "in int8", "greedily"]
     names = ["recipe", "CPU minutes", *beams, "95 % of the first", "chrF"]
     return table(names, lines) + f"\n`{rows[0]['scores']['BLEU']['signature']}`\n"
@@ -204,7 +204,7 @@ def _kills(rows: Sequence[Row]) -> str:
         [row["case"]["killed"], *(str(row[name]) for name in ("kills", "lost", "runs", "same"))]
         for row in rows
     ]
-    return table(["killed", "times", "most updates lost", "runs", "equal to the bit"], lines)
+    return table(["killed", "times", "most updates lost", "runs", "bit-identical"], lines)
 
 
 def _aligned(rows: Sequence[Row]) -> str:
@@ -224,10 +224,10 @@ def _systems(rows: Sequence[Row]) -> str:
     rules = list(dict.fromkeys(rule for row in rows for rule in row["errors"]))
     lines = []
     for row in rows:
-        told = [f"{row['errors'][rule]:.4f}" if rule in row["errors"] else "" for rule in rules]
+        values = [f"{row['errors'][rule]:.4f}" if rule in row["errors"] else "" for rule in rules]
         minutes = " + ".join(f"{each:.1f}" for each in row.get("minutes", ()))
         cost = f"{row['seconds']:.0f} s" if "seconds" in row else f"{minutes} min"
-        lines.append([row["case"]["system"], *told, cost])
+        lines.append([row["case"]["system"], *values, cost])
     return table(["system", *rules, "CPU, both ways"], lines)
 
 

@@ -1,9 +1,9 @@
-"""Translating with encoder–decoders: sentences of a CPU second.
+"""Translating with encoder–decoders: sentences a CPU second.
 
-Captions of Multi30k's test set, 64 a batch, the longest first, one core; weights are new, and every
-sentence gets 20 tokens, so that all write as much. Models as in training. regard is measured in
-float32 and in int8, CTranslate2 (which has no RNNs) with the weights of OpenNMT-py's Transformer,
-converted.
+Captions of Multi30k's test set, 64 a batch, the longest first, one core; weights are random, and
+every sentence gets 20 tokens, so that the work is equal. Models as in training. regard is measured
+in float32 and in int8, CTranslate2 (which has no RNNs) with the converted weights of OpenNMT-py's
+Transformer.
 """
 
 import dataclasses

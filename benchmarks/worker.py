@@ -68,7 +68,7 @@ class Bench:
         return {name: metadata.version(name) for name in packages}
 
     def _use(self, threads: int) -> None:
-        """So many threads from now on. JAX cannot be told: it is held to so many cores."""
+        """So many threads from now on. JAX has no such option: it is limited to so many cores."""
         if threads == self.threads:
             return
         if "torch" in sys.modules:

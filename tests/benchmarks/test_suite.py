@@ -1,4 +1,4 @@
-"""The suite measures in turn, keeps what it found, and tells that and nothing else."""
+"""The suite measures in turn, writes a summary, and its pages show that and nothing else."""
 
 import json
 import re
@@ -105,16 +105,29 @@ def test_results_come_back_as_they_were(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["dot.json"]
 
 
+def test_a_file_has_one_line_a_case_and_no_rounds(tmp_path: Path) -> None:
+    raw = made_up()
+    for row in raw["rows"][:2]:
+        row |= {"samples": [[1.0, 2.0, 3]], "calls": 7, "times_cpu": row["wall"]}
+    raw["rows"][1] |= {"cpu": row["wall"], "share": {"fma": row["wall"]}, "over_one": row["wall"]}
+    path = results.write(tmp_path, raw)
+    assert results.read(tmp_path) == {"dot": made_up()}
+    rows = path.read_text().partition('"rows": [\n')[2].splitlines()
+    assert len(rows) == 3  # one case of three sides, and two brackets
+    assert json.loads(results.write_raw(tmp_path / "raw", raw).read_text()) == raw
+
+
 def made_up() -> results.Result:
     def spread(median: float, low: float, high: float) -> dict[str, float]:
         return {"median": median, "low": low, "high": high}
 
     case = {"score": "Dot", "heads": 7, "length": 531, "step": "forward", "threads": 3}
-    ours = {"wall": spread(0.0172, 0.0161, 0.0188), "cpu": spread(0.051, 0.049, 0.053)}
+    wall = {"wall": spread(0.0172, 0.0161, 0.0188)}
+    ours = {**wall, "cpu": spread(0.051, 0.049, 0.053)}
     share = {"fma": spread(0.437, 0.42, 0.45)}
     times = {"times": spread(1.37, 1.31, 1.44), "better": True}
     return {
-        "name": "dot", "title": "Dots", "text": "As they are.", "quick": False,
+        "name": "dot", "quick": False,
         "date": "2031-02-03 04:05:06 UTC", "commit": "abcdef",
         "machine": {"cpu": "a CPU", "cores": 11, "flags": ["fma"], "memory": 13 * 2**30,
                     "system": "Linux", "libc": "glibc", "load": [0.25, 0.5, 0.75]},
@@ -123,56 +136,95 @@ def made_up() -> results.Result:
         "promises": [promise("dots", [{"x": 0.83}], lambda row: row["x"], at_least=0.95)],
         "rows": [
             {"case": case, "who": "regard", **ours, "share": share},
-            {"case": case, "who": "a peer", **ours, **times},
+            {"case": case, "who": "a peer", **wall, **times},
             {"case": case, "who": "another", "failed": "not installable: no such thing"},
         ],
     }  # fmt: skip
 
 
-def test_the_page_has_these_numbers_and_no_others(tmp_path: Path) -> None:
-    page = report.write({"dot": made_up()}, tmp_path).read_text()
+def written(found: dict[str, results.Result], folder: Path) -> dict[str, str]:
+    """The pages by their names."""
+    front = report.write(found, folder)
+    topics = sorted((folder / "benchmarks").iterdir())
+    return {str(path.relative_to(folder)): path.read_text() for path in (front, *topics)}
+
+
+def test_the_pages_have_these_numbers_and_no_others(tmp_path: Path) -> None:
+    pages = written({"dot": made_up()}, tmp_path)
+    assert list(pages) == ["benchmarks.md", "benchmarks/dot.md"]
+    front, page = pages.values()
     assert "17.2 ms (16.1–18.8)" in page
     assert "**1.37 × (1.31–1.44)**" in page
     assert "43.7 %" in page
     assert "another: not installable: no such thing" in page
     assert "| dots | ≥ 0.95 | 0.83 | 1 | **no** |" in page
-    told = """17.2 16.1 18.8 51 49 53 1.37 1.31 1.44 43.7 0.95 0.83 1 7 531 3 11 13 0.25
+    shown = """17.2 16.1 18.8 51 49 53 1.37 1.31 1.44 43.7 0.95 0.83 1 7 531 3 0.25
     2031 02 03 04 05 06 8.9 77.1 1"""  # the last: one row did not run
-    picture = set(NUMBER.findall("images/bench-dot.png"))
-    found = {number.rstrip(".,") for number in NUMBER.findall(page)}
-    assert found - picture == set(told.split())
+    assert numbers(page) == set(shown.split())
+    # The front page: 0 of 1 targets met, one case, and the machine of 11 cores and 13 GiB.
+    always = numbers(report.READING)
+    assert numbers(front) - always == {"1.37", "0", "1", "0.95", "0.83", "11", "13"} - always
     assert (tmp_path / "images" / "bench-dot.png").stat().st_size > 10_000
+
+
+def numbers(text: str) -> set[str]:
+    return {number.rstrip(".,") for number in NUMBER.findall(text)}
 
 
 @pytest.mark.parametrize("machine", [".", "intel", "avx2"])
 def test_the_pages_are_what_their_results_say(machine: str, tmp_path: Path) -> None:
     """No figure of theirs was written by hand, or is left of results that are gone."""
-    folder = results.RESULTS / machine
-    page = (command.DOCS if machine == "." else folder) / "benchmarks.md"
-    assert report.write(results.read(folder), tmp_path).read_text() == page.read_text()
+    folder = results.RESULTS if machine == "." else results.RESULTS / machine
+    docs = command.DOCS if machine == "." else folder
+    command.pages(folder, tmp_path)
+    for names in (("benchmarks.md",), sorted(p.name for p in (docs / "benchmarks").iterdir())):
+        for name in names:
+            place = name if name == "benchmarks.md" else f"benchmarks/{name}"
+            assert (tmp_path / place).read_text() == (docs / place).read_text()
+    made = {path.name for path in (tmp_path / "benchmarks").iterdir()}
+    assert made == {path.name for path in (docs / "benchmarks").iterdir()}
+
+
+def test_every_benchmark_has_a_topic() -> None:
+    names = [name for _, names in suite.TOPICS.values() for name in names]
+    assert sorted(names) == sorted((*suite.NAMES, *suite.TOOLKIT))
+
+
+def test_the_results_stay_small() -> None:
+    """A summary is a row a case: raw rounds go to `--raw FOLDER`."""
+    for path in results.RESULTS.rglob("*.json"):
+        assert "samples" not in path.read_text()
+        assert path.stat().st_size < 100_000
 
 
 def test_an_empty_page_has_no_numbers(tmp_path: Path) -> None:
-    assert NUMBER.findall(report.write({}, tmp_path).read_text()) == []
+    pages = written({}, tmp_path)
+    assert list(pages) == ["benchmarks.md"]
+    assert numbers(pages["benchmarks.md"]) == numbers(report.READING)
+
+
+def test_pages_of_results_that_are_gone_go_too(tmp_path: Path) -> None:
+    written({"dot": made_up()}, tmp_path)
+    assert list(written({}, tmp_path)) == ["benchmarks.md"]
 
 
 def test_a_quick_result_says_so(tmp_path: Path) -> None:
-    page = report.write({"dot": {**made_up(), "quick": True}}, tmp_path).read_text()
-    assert "quick run of small cases" in page
+    pages = written({"dot": {**made_up(), "quick": True}}, tmp_path)
+    assert all("quick run of small cases" in page for page in pages.values())
 
 
 def test_a_page_of_several_machines_says_which_one_each_time(tmp_path: Path) -> None:
-    one, other = made_up(), {**made_up(), "name": "local"}
+    one, other = made_up(), {**made_up(), "name": "decoding"}
     other["machine"] = {**one["machine"], "cpu": "another CPU"}
-    page = report.write({"dot": one, "local": other}, tmp_path).read_text()
-    assert "*2031-02-03 04:05:06 UTC, a CPU, commit abcdef" in page
-    assert "*2031-02-03 04:05:06 UTC, another CPU, commit abcdef" in page
+    pages = written({"dot": one, "decoding": other}, tmp_path)
+    assert "*2031-02-03 04:05:06 UTC, a CPU, commit abcdef" in pages["benchmarks/dot.md"]
+    assert "*2031-02-03 04:05:06 UTC, another CPU, commit abcdef" in pages["benchmarks/decoding.md"]
 
 
-def test_times_are_told_in_the_unit_that_fits() -> None:
-    for median, told in ((2.5, "2.5 s"), (0.0421, "42.1 ms"), (7.1e-6, "7.1 µs")):
+def test_times_are_in_the_unit_that_fits() -> None:
+    for median, text in ((2.5, "2.5 s"), (0.0421, "42.1 ms"), (7.1e-6, "7.1 µs")):
         spread = {"median": median, "low": median, "high": median}
-        assert tables.seconds(spread).startswith(told)
+        assert tables.seconds(spread).startswith(text)
 
 
 def test_the_machine_has_limits(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,22 +244,22 @@ def test_every_benchmark_is_listed_and_says_what_it_is(capsys: pytest.CaptureFix
         assert callable(suite.module_of(name).run)
 
 
-def test_a_wrong_name_is_told_the_right_ones(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_name_is_answered_with_the_right_ones(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         command.main(["dott"])
     assert "additive_length" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ("No matching thing (from /a/b-c/d.whl)", "No matching thing (from …)"),
         ("cannot reach https://host.example/simple/x", "cannot reach …"),
         ("1/2 of torch==2.0/x", "1/2 of torch==2.0/x"),
     ],
 )
-def test_messages_name_no_places(given: str, told: str) -> None:
-    assert without_places(given) == told
+def test_messages_name_no_places(given: str, message: str) -> None:
+    assert without_places(given) == message
 
 
 def test_a_race_in_other_processes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,9 +294,12 @@ def test_what_needs_data_says_so_in_one_line(name: str, capsys: pytest.CaptureFi
 
 
 def test_a_quick_run_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    options = ["--quick", "--no-peers", "--threads", "1", "--out", str(tmp_path)]
+    raw = tmp_path / "raw"
+    options = ["--quick", "--no-peers", "--threads", "1", "--out", str(tmp_path), "--raw", str(raw)]
     assert command.main(["distances", "report", *options]) == 0
-    result = json.loads((tmp_path / "distances.json").read_text())
+    result = results.read(tmp_path)["distances"]
+    every = json.loads((raw / "distances.json").read_text())
+    assert all(len(row["samples"]) == row["rounds"] for row in every["rows"])
     assert result["quick"]
     assert result["promises"] == []  # these are not the cases that were promised
     whos = {row["who"] for row in result["rows"]}
@@ -253,15 +308,15 @@ def test_a_quick_run_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert sum("times" in row for row in result["rows"]) == 4
     for place in (str(tmp_path), str(Path.home()), str(Path.cwd())):
         assert place not in json.dumps(result)
-    assert "InverseDistance" in (tmp_path / "benchmarks.md").read_text()
-    told = capsys.readouterr()
-    assert "distances" in told.out
-    cases = [line for line in told.err.splitlines() if line.startswith("  ")]
+    assert "InverseDistance" in (tmp_path / "benchmarks" / "distances.md").read_text()
+    printed = capsys.readouterr()
+    assert "distances" in printed.out
+    cases = [line for line in printed.err.splitlines() if line.startswith("  ")]
     assert len(cases) == 4  # who waits sees each case when it is done
     assert all("regard" in case and "PyTorch by hand" in case for case in cases)
 
 
-def test_a_promise_tells_of_the_worst_row() -> None:
+def test_a_promise_has_the_worst_row() -> None:
     rows = [{"x": 3.0}, {"x": None}, {"x": 2.0}]
     value: Callable[[dict[str, Any]], float | None] = lambda row: row["x"]
     at_least, at_most = (
@@ -271,4 +326,4 @@ def test_a_promise_tells_of_the_worst_row() -> None:
     assert (at_least["worst"], at_least["met"], at_least["rows"]) == (2.0, False, 2)
     assert (at_most["worst"], at_most["met"]) == (3.0, True)
     assert promise("c", [], value, at_least=1)["met"] is False
-    assert report.told(at_least) == "a: at least 2.5; worst of 2 rows 2; MISSED"
+    assert report.format_promise(at_least) == "a: at least 2.5; worst of 2 rows 2; MISSED"
