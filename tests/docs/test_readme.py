@@ -12,7 +12,10 @@ README = ROOT / "README.md"
 FENCED_PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)(?:#[^)]*)?\)")
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-NOT_A_ROW = {"Score", "Selection", "Mask", "PairIndex", "FromFunction", "as_score", "reinforce"}
+NOT_A_ROW = {
+    *("Score", "Selection", "Mask", "PairIndex", "FromFunction"),
+    *("as_mask", "as_score", "reinforce"),
+}
 """Public names that are no mechanism of their own."""
 
 
