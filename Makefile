@@ -2,8 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
-KERNELS := regard/attention/kernels
-BUILT_FROM := $(wildcard $(KERNELS)/*.[ch]) $(KERNELS)/abi.py $(KERNELS)/signatures.py
+NATIVE := regard/native
+BUILT_FROM := $(wildcard $(NATIVE)/src/*.[ch] $(NATIVE)/src/*/*.[ch]) $(NATIVE)/abi.py $(NATIVE)/signatures.py
 # Where there is a Makefile there is a compiler: kernels that cannot be built are an error.
 export REGARD_REQUIRE_NATIVE ?= 1
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-KERNELS = Path("regard/attention/kernels")
+NATIVE = Path("regard/native")
 X86 = platform.machine().lower() in ("x86_64", "amd64")
 
 # Optional: without a compiler the installation succeeds and plain PyTorch serves.
@@ -17,7 +17,7 @@ REQUIRED = os.environ.get("REGARD_REQUIRE_NATIVE") == "1"
 MORE_FLAGS = os.environ.get("REGARD_CFLAGS", "").split()
 
 # By its path: to import it from the package would import torch, which is not there yet.
-abi = SimpleNamespace(**runpy.run_path(str(KERNELS / "abi.py")))
+abi = SimpleNamespace(**runpy.run_path(str(NATIVE / "abi.py")))
 
 
 class BuildKernels(build_ext):
@@ -25,7 +25,7 @@ class BuildKernels(build_ext):
 
     def run(self) -> None:
         """Delete what was built before: a build that fails must not leave it to be taken as new."""
-        folders = [Path(self.build_lib) / KERNELS, *([KERNELS] if self.inplace else [])]
+        folders = [Path(self.build_lib) / NATIVE, *([NATIVE] if self.inplace else [])]
         for folder in folders:
             for level in abi.LEVELS:
                 library = folder / abi.library_path(level).name
@@ -46,16 +46,17 @@ class BuildKernels(build_ext):
         for ext in self.extensions:
             built = abi.digest_path(Path(self.build_lib) / self.get_ext_filename(ext.name))
             if built.exists():
-                self.copy_file(str(built), str(KERNELS / built.name))
+                self.copy_file(str(built), str(NATIVE / built.name))
 
 
 setup(
     cmdclass={"build_ext": BuildKernels},
     ext_modules=[
         Extension(
-            f"regard.attention.kernels._native_{level}",
+            f"regard.native._native_{level}",
             [str(path) for path in abi.sources() if path.suffix == ".c"],
             depends=[str(path) for path in abi.sources() if path.suffix == ".h"],
+            include_dirs=[str(NATIVE / "src")],
             define_macros=[("REGARD_ABI", f'"{abi.abi_hash(level)}"')],
             extra_compile_args=[*abi.FLAGS, *flags, *MORE_FLAGS],
             extra_link_args=["-pthread", "-ldl"],

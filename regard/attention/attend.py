@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from regard.attention import kernels
 from regard.attention import memory as memories
 from regard.attention.cached_step import cached_step, remember_step
+from regard.attention.core.autocast import autocast_disabled
 from regard.attention.core.axes import Prepared, StepState
 from regard.attention.core.errors import DtypeError, ForeignMemoryError, OptionError, shown
 from regard.attention.core.fingerprint import fingerprint, parameter_version
@@ -15,7 +16,6 @@ from regard.attention.core.nonfinite import zero_nonfinite_queries
 from regard.attention.core.numerics import broadcast_batch
 from regard.attention.core.validation import check_bias, check_bias_shape, copy_parameter
 from regard.attention.kernels import Request, View, dispatch
-from regard.attention.kernels.autocast import autocast_disabled
 from regard.attention.kernels.comparison import take
 from regard.attention.kernels.request import over_heads, restore_nan
 from regard.attention.masks import Mask, as_mask

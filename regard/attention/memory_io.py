@@ -18,10 +18,10 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
+from regard.attention.core.autocast import autocast_disabled
 from regard.attention.core.errors import ForeignMemoryError, MemoryFileError, OptionError, shown
 from regard.attention.core.nonfinite import is_huge
 from regard.attention.core.validation import FLOATS, broadcasts
-from regard.attention.kernels.autocast import autocast_disabled
 from regard.attention.masks import Blocks, Causal, Dense, Lengths, Mask, Prefix, Window
 from regard.attention.masks.base import And, Not, Or, RemappedMask
 from regard.attention.memory import Memory, Owner

@@ -7,12 +7,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention import kernels
+from regard.attention.core.autocast import autocast_disabled
 from regard.attention.core.errors import ChangedInputError
 from regard.attention.core.records import cache_field, deep_tensors, record, static, version
 from regard.attention.core.tracing import in_functorch
 from regard.attention.core.validation import as_index
 from regard.attention.kernels import Request
-from regard.attention.kernels.autocast import autocast_disabled
 from regard.attention.state import State
 
 

@@ -39,7 +39,7 @@ def evaluate(
     lengths = LengthOptions(max_source_length, max_length, too_long)
     translator, pairs = open_run([run, *(others or ())], files, last=last, int8=int8)
     lengths.apply(translator)
-    from regard.attention.kernels import keep_heap  # noqa: PLC0415  # torch: help need not wait
+    from regard.native.process import keep_heap  # noqa: PLC0415  # torch: help need not wait
     from regard.tasks.translate.evaluation import evaluate  # noqa: PLC0415
 
     with keep_heap(), progress_bar(len(pairs)) as progress:

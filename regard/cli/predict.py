@@ -117,7 +117,7 @@ def predict(
         raise ConfigError("--sample draws and --beam searches. Give one of them.")
     lengths = LengthOptions(max_source_length, max_length, too_long)
     texts = _open_translator(file)
-    from regard.attention.kernels import keep_heap  # noqa: PLC0415  # torch: help need not wait
+    from regard.native.process import keep_heap  # noqa: PLC0415  # torch: help need not wait
     from regard.tasks.translate import load_ensemble  # noqa: PLC0415
 
     translator = load_ensemble([run, *(others or ())], last=last, int8=int8)

@@ -29,7 +29,7 @@ def score(
     lengths = LengthOptions(max_source_length, max_length, too_long)
     translator, pairs = open_run([run, *(others or ())], files, last=last, int8=int8)
     lengths.apply(translator)
-    from regard.attention.kernels import keep_heap  # noqa: PLC0415  # torch: help need not wait
+    from regard.native.process import keep_heap  # noqa: PLC0415  # torch: help need not wait
 
     given = ((pair.source, pair.target or "") for pair in pairs)
     with keep_heap(), progress_bar(len(pairs)) as progress:

@@ -6,7 +6,10 @@ from torch import Tensor
 from torch.autograd import gradgradcheck
 
 from regard import Attention, MultiHead, attend, errors, kernels, scores, selection
-from regard.attention.kernels import additive, additive_backends, native
+from regard.attention.kernels import additive, additive_backends
+from regard.native import loader, parallel
+from regard.native.additive import reciprocal_group
+from regard.native.eligibility import usable
 from tests.attention.additive_cases import (
     BATCH,
     CLOSE,
@@ -26,14 +29,14 @@ ENGINES = ["AVX-512, adding apart", "AVX-512", "AVX2", "plain C", "chunks"]
 @pytest.fixture(params=ENGINES)
 def engine(request, monkeypatch: pytest.MonkeyPatch) -> str:
     """Each way to compute the scores, as far as this processor has it."""
-    assert native.library() is not None, "the C kernels were not built: is there a compiler?"
+    assert usable(), "the C kernels were not built: is there a compiler?"
     if request.param == "chunks":
-        monkeypatch.setattr(native, "library", lambda: None)
+        monkeypatch.setattr(loader, "library", lambda: None)
     else:
         name, *apart = request.param.split(", ")
-        level = min(native.LEVELS.index(name), native.level())
-        monkeypatch.setattr(native, "amd", lambda: bool(apart))
-        monkeypatch.setattr(native, "level", lambda: level)
+        level = min(loader.LEVELS.index(name), loader.level())
+        monkeypatch.setattr(loader, "is_amd", lambda: bool(apart))
+        monkeypatch.setattr(loader, "level", lambda: level)
     return request.param
 
 
@@ -77,7 +80,7 @@ def test_the_range_chooses_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     [(0.0, 4), (10.7, 4), (10.8, 2), (21.4, 2), (21.6, 1), (42.9, 1), (43.1, 0), (torch.nan, 0)],
 )
 def test_as_many_share_a_reciprocal_as_their_product_allows(reach: float, count: int) -> None:
-    assert native.reciprocal_group(reach) == count
+    assert reciprocal_group(reach) == count
     if count:
         assert torch.tensor(2.0 * reach).exp().add(1.0).pow(count).isfinite()
 
@@ -119,7 +122,7 @@ def test_in_blocks_of_rows(mask: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_tails_of_every_length(
     rows: int, keys: int, apart: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(native, "amd", lambda: apart)
+    monkeypatch.setattr(loader, "is_amd", lambda: apart)
     queries, _, _ = draw_inputs()
     more = torch.cat([queries, queries.flip(1), queries], 1)
     assert_agrees(
@@ -138,7 +141,7 @@ def test_more_keys_than_stay_in_the_cache(hidden: int) -> None:
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 5])
 def test_any_number_of_threads(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "threads", lambda work: threads)
+    monkeypatch.setattr(parallel, "threads", lambda work: threads)
     assert_agrees(make_attention(), draw_inputs(), mask=MASKS["both"])
 
 
@@ -271,9 +274,9 @@ def test_what_it_refuses() -> None:
 
 
 def test_the_kernels_say_what_they_are() -> None:
-    assert kernels.available()["additive"] == f"C, {native.LEVELS[native.level()]}"
+    assert kernels.available()["additive"] == f"C, {loader.LEVELS[loader.level()]}"
 
 
 def test_without_a_compiler_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "library", lambda: None)
-    assert kernels.available()["additive"].startswith("PyTorch, in chunks: the C kernels were not")
+    monkeypatch.setattr(loader, "library", lambda: None)
+    assert kernels.available()["additive"].startswith("PyTorch, in chunks: the C extension was")

@@ -4,7 +4,9 @@ import pytest
 import torch
 
 from regard import selection
-from regard.attention.kernels import additive, additive_backends, native
+from regard.attention.kernels import additive, additive_backends
+from regard.native import additive as native_additive
+from regard.native import loader, parallel
 from tests.attention.additive_cases import (
     BATCH,
     KEYS,
@@ -24,13 +26,13 @@ HIDDEN = 96
 def reaches(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """How far what each call of C was given reaches, or that these are vectors."""
     given: list[float] = []
-    inner = native.additive_scores
+    inner = native_additive.additive_scores
 
     def watched(*arguments) -> bool:
         given.append(arguments[-1].max_abs)
         return inner(*arguments)
 
-    monkeypatch.setattr(native, "additive_scores", watched)
+    monkeypatch.setattr(native_additive, "additive_scores", watched)
     return given
 
 
@@ -38,7 +40,7 @@ def reaches(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 @pytest.mark.parametrize("scale", [1.0, 4.0, 8.0, 100.0])
 def test_every_range(scale: float, mask: str, reaches: list[float]) -> None:
     assert_agrees(make_attention(hidden=HIDDEN), draw_inputs(scale), mask=MASKS[mask])
-    assert set(reaches) == {native.VECTORS}
+    assert set(reaches) == {native_additive.VECTORS}
 
 
 @pytest.mark.parametrize("scale", [1.0, 100.0])
@@ -61,7 +63,7 @@ def test_runs_of_rows_on_any_number_of_threads(
     threads: int, shared: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """More rows than are taken at once, and threads that begin inside an item."""
-    monkeypatch.setattr(native, "threads", lambda _: threads)
+    monkeypatch.setattr(parallel, "threads", lambda _: threads)
     torch.manual_seed(5)
     held = 1 if shared else BATCH
     queries = torch.randn(BATCH, 149, SIZE)
@@ -74,7 +76,7 @@ def test_runs_of_rows_on_any_number_of_threads(
 def test_it_is_at_most_twice_as_wrong_as_plain_code(
     scale: float, apart: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(native, "amd", lambda: apart)
+    monkeypatch.setattr(loader, "is_amd", lambda: apart)
     assert_at_most_twice_as_wrong(torch.float32, scale, None, (53, 47, 61, HIDDEN))
 
 

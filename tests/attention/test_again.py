@@ -10,11 +10,11 @@ from torch import Tensor
 from regard import Attention, Memory, kernels, masks, scores, selection
 from regard.attention import attend as recipe
 from regard.attention.core.errors import DeviceError, DtypeError, StateError
-from regard.attention.kernels import native
 from regard.attention.reading import Reading
-from tests.attention.test_step import COUNT, MAKES, SIZE, draw
+from regard.native.eligibility import usable
+from tests.attention.test_single_query import COUNT, MAKES, SIZE, draw
 
-BUILT = native.library() is not None
+BUILT = usable()
 pytestmark = pytest.mark.skipif(not BUILT, reason="the C kernels were not built here")
 
 

@@ -8,9 +8,9 @@ from torch import Tensor
 
 from regard import Attention, attend, kernels, masks, scores, selection
 from regard.attention.core.errors import ChangedInputError, KernelError, ShapeError
-from regard.attention.kernels import native
+from regard.native.eligibility import usable
 
-C = pytest.mark.skipif(native.library() is None, reason="the C kernels were not built here")
+C = pytest.mark.skipif(not usable(), reason="the C kernels were not built here")
 
 ITEMS, KEYS, SIZE, VALUE = 3, 5, 7, 11
 

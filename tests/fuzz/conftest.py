@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.attention.kernels import native
+from regard.native import loader
 from tests.fuzz.compare import COUNT
 
 CASES = int(os.environ.get("REGARD_FUZZ", "6"))
@@ -16,7 +16,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "seed" in metafunc.fixturenames:
         metafunc.parametrize("seed", range(CASES))
     if "level" in metafunc.fixturenames:
-        metafunc.parametrize("level", range(native.level() + 1), ids=native.LEVELS.__getitem__)
+        metafunc.parametrize("level", range(loader.level() + 1), ids=loader.LEVELS.__getitem__)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -7,13 +7,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from regard.attention.kernels import (
-    native,
-    native_dot_softmax,
-    native_multihead_step,
-    native_single_query,
-    signatures,
-)
+from regard.native import additive, distance, gathered_matmul, log_softmax, multihead_step
+from regard.native import dot_softmax as dots
+from regard.native import single_query as single
+from regard.native.dropout import dropout
+from regard.native.gru import gru, gru_backward
+from regard.native.int8 import dequantize, quantize_int8
+from regard.native.l2_normalize import l2_normalize
+from regard.native.layer_norm import add_layernorm
+from regard.native.signatures import StepMemory
+from regard.native.transpose import transposed
 from tests.fuzz.compare import Cast, assert_agrees, leaf
 from tests.fuzz.draw import Draw
 
@@ -45,13 +48,13 @@ def sent_to(output: Tensor, inputs: list[Tensor], sent: Tensor) -> list[Tensor]:
 def exponentials(draw: Draw) -> None:
     rows, size = draw.some(2)
     x = draw.tensor(rows, size)
-    found, largest = native.exponentials(x, -(-size // LANES) * LANES)
+    found, largest = additive.exponentials(x, -(-size // LANES) * LANES)
     assert largest == (x.abs().max() if x.numel() else 0.0)
     assert not found[:, size:].any()
     assert_agrees("exponentials", [found[:, :size]], lambda cast: [(2 * cast(x)).exp()])
 
 
-def additive(draw: Draw) -> None:
+def additive_scores(draw: Draw) -> None:
     """Scores and gradients, from exponentials or from vectors, of a block of rows."""
     items, rows, keys, size = draw.some(4)
     memories, first = max(1, items - 1), draw.random.choice((0, 2))
@@ -59,18 +62,18 @@ def additive(draw: Draw) -> None:
     k, v = padded(draw.tensor(memories, keys, size)), padded(draw.tensor(items, size))
     which, g = draw.index(memories, items), draw.tensor(items, rows, keys)
     q, width = every[:, first:], every.shape[-1]
-    asked, against, reach = every, k, native.VECTORS
+    asked, against, reach = every, k, additive.VECTORS
     if draw.chance():
-        (asked, far), (against, near) = (native.exponentials(each, width) for each in (every, k))
+        (asked, far), (against, near) = (additive.exponentials(each, width) for each in (every, k))
         reach = far + near
-    how = native.AdditiveMethod(reach, draw.chance())
+    how = additive.AdditiveMethod(reach, draw.chance())
     block, found = asked[:, first:], g.new_full((items, rows, keys), torch.nan)
     given = block, against.contiguous(), v.contiguous(), which
-    assert native.additive_scores(*given, found, how)
+    assert additive.additive_scores(*given, found, how)
     sums = (torch.full_like(asked, torch.nan)[:, first:], *(
         torch.full((items, *shape), torch.nan) for shape in ((keys, width), (width,))
     ))  # fmt: skip
-    assert native.additive_backward(*given, g.contiguous(), sums, how, fresh=True)
+    assert additive.additive_backward(*given, g.contiguous(), sums, how, overwrite=True)
 
     def formula(cast: Cast) -> list[Tensor]:
         mine = leaf(cast)
@@ -82,42 +85,42 @@ def additive(draw: Draw) -> None:
     assert_agrees("additive", [found, *sums], formula)
 
 
-def distances(draw: Draw) -> None:
+def squared_distances(draw: Draw) -> None:
     items, rows, keys, size = draw.some(4)
     memories = max(1, items - 1)
     q, k = draw.strided(items, rows, size), draw.strided(memories, keys, size)
     which = draw.index(memories, items)
-    found = native.squared_distances(q, k, which)
+    found = distance.squared_distances(q, k, which)
     assert_agrees(
         "distances", [found],
         lambda cast: [(cast(q)[:, :, None] - cast(k)[which][:, None]).square().sum(-1)],
     )  # fmt: skip
 
 
-def whole(draw: Draw) -> None:
+def distance_softmax(draw: Draw) -> None:
     items, rows, keys, size, wide = draw.some(5)
     of_keys, of_values = max(1, items - 1), max(1, items // 2)
     q, k = draw.strided(items, rows, size), draw.strided(of_keys, keys, size)
     v = draw.strided(of_values, keys, wide)
     which = draw.index(of_keys, items), draw.index(of_values, items)
-    kind = draw.random.choice((native.DOT, native.GAUSS, native.INVERSE))
-    factor = -0.5 if kind == native.GAUSS else 0.7
-    found = native.distance_softmax(q, (k, v), which, native.Pairwise(kind, factor, 0.5))
+    kind = draw.random.choice((distance.DOT, distance.GAUSSIAN, distance.INVERSE))
+    factor = -0.5 if kind == distance.GAUSSIAN else 0.7
+    found = distance.distance_softmax(q, (k, v), which, distance.Pairwise(kind, factor, 0.5))
 
     def formula(cast: Cast) -> list[Tensor]:
         a, b = cast(q), cast(k)[which[0]]
         square = (a[:, :, None] - b[:, None]).square().sum(-1)
         scores = {
-            native.DOT: a @ b.mT * factor,
-            native.GAUSS: factor * square,
-            native.INVERSE: factor / square.sqrt().clamp(min=0.5),
+            distance.DOT: a @ b.mT * factor,
+            distance.GAUSSIAN: factor * square,
+            distance.INVERSE: factor / square.sqrt().clamp(min=0.5),
         }[kind]
         return [softmax(scores) @ cast(v)[which[1]]]
 
     assert_agrees("whole", [found], formula)
 
 
-def dots(draw: Draw) -> None:
+def dot_softmax(draw: Draw) -> None:
     """A read of dot products and its gradients, of keys and values that items may share."""
     outer, inner, rows, keys, size, wide = draw.some(6)
     q = draw.strided(outer, inner, rows, size)
@@ -131,11 +134,11 @@ def dots(draw: Draw) -> None:
         axes = [1 if draw.chance(0.3) else each for each in (outer, inner)]
         first = draw.index(keys + 3, *axes, rows, 1) - 1
         span = first, first + draw.index(keys + 3, *axes, rows, 1)
-    given = native_dot_softmax.DotArguments(q, k, v, span, 0.6)
-    context, kept = native_dot_softmax.read_with_weights(given, weights=draw.chance())
+    given = dots.DotArguments(q, k, v, span, 0.6)
+    context, kept = dots.read_and_save(given, weights=draw.chance())
     sent = draw.tensor(*context.shape)
     wanted = tuple(draw.chance(0.8) for _ in range(3))
-    found = native_dot_softmax.backward(given, kept, sent, wanted)
+    found = dots.backward(given, kept, sent, wanted)
 
     def formula(cast: Cast) -> list[Tensor]:
         inputs = [leaf(cast)(each) for each in (q, k, v)]
@@ -149,10 +152,10 @@ def dots(draw: Draw) -> None:
         return [output.detach(), output.detach(), *asked]
 
     grads = [each for each in found if each is not None]
-    assert_agrees("dots", [context, native_dot_softmax.read(given), *grads], formula)
+    assert_agrees("dots", [context, dots.read(given), *grads], formula)
 
 
-def own(draw: Draw) -> None:
+def gathered(draw: Draw) -> None:
     """Gathered rows."""
     count, width, size, length = draw.some(4)
     width = width if length else 0
@@ -170,9 +173,9 @@ def own(draw: Draw) -> None:
         ]
 
     found = [
-        native.gathered_dot(queries, rows, places),
-        native.gathered_weighted_sum(weights, rows, places),
-        native.gathered_scatter_add(weights, queries, places, length),
+        gathered_matmul.dot(queries, rows, places),
+        gathered_matmul.weighted_sum(weights, rows, places),
+        gathered_matmul.scatter_add(weights, queries, places, length),
     ]
     assert_agrees("own", found, formula)
 
@@ -182,21 +185,21 @@ def rowwise(draw: Draw) -> None:
     rows, size = draw.some(2)
     x, bias = draw.tensor(rows, size), draw.tensor(size) if draw.chance() else None
     scores = x.clone()
-    native.log_softmax(scores, bias)
+    log_softmax.log_softmax(scores, bias)
     assert_agrees(
-        "rowwise", [native.l2_normalize(x, 1e-3), native.transposed(x), scores],
+        "rowwise", [l2_normalize(x, 1e-3), transposed(x), scores],
         lambda cast: [
             cast(x) / cast(x).norm(dim=-1, keepdim=True).clamp(min=1e-3), cast(x).mT,
             (cast(x) if bias is None else cast(x) + cast(bias)).log_softmax(-1),
         ],
     )  # fmt: skip
     if size:
-        assert torch.equal(native.argmax(x), x.argmax(-1))
+        assert torch.equal(log_softmax.argmax(x), x.argmax(-1))
 
 
-def dropout(draw: Draw) -> None:
+def dropped(draw: Draw) -> None:
     x, rate = draw.strided(*draw.some(2)), draw.random.choice((0.1, 0.5, 0.9))
-    found = native.dropout(x, rate, 7)
+    found = dropout(x, rate, 7)
     kept = found != 0
     assert_agrees("dropout", [found], lambda cast: [cast(x) * kept / (1 - rate)])
 
@@ -206,7 +209,9 @@ def cross_entropy(draw: Draw) -> None:
     count = max(1, count)
     scores, bias, targets = draw.tensor(rows, count), draw.tensor(count), draw.index(count, rows)
     smoothing, grads = draw.random.choice((0.0, 0.1)), scores.clone()
-    losses, chosen, to_bias = native.cross_entropy_with_grad(grads, bias, targets, smoothing, 0.5)
+    losses, chosen, to_bias = log_softmax.cross_entropy_with_grad(
+        grads, bias, targets, smoothing, 0.5
+    )
 
     def formula(cast: Cast) -> list[Tensor]:
         x, b = leaf(cast)(scores), leaf(cast)(bias)
@@ -218,13 +223,13 @@ def cross_entropy(draw: Draw) -> None:
     assert_agrees("cross-entropy", [losses, chosen, grads, to_bias], formula)
 
 
-def residual(draw: Draw) -> None:
+def residual_norm(draw: Draw) -> None:
     rows, size = draw.some(2)
     seen, found = draw.tensor(rows, size), draw.tensor(rows, size) if draw.chance(0.8) else None
     bias = draw.tensor(size) if draw.chance() and found is not None else None
     norm = nn.LayerNorm(size)
     after = seen.clone()
-    normal = native.add_layernorm(after, found, bias, norm)
+    normal = add_layernorm(after, found, bias, norm)
 
     def formula(cast: Cast) -> list[Tensor]:
         total = cast(seen)
@@ -235,13 +240,13 @@ def residual(draw: Draw) -> None:
     assert_agrees("residual", [after, normal], formula)
 
 
-def gru(draw: Draw) -> None:
+def gru_step(draw: Draw) -> None:
     rows, size = draw.some(2)
     inputs, gates = draw.tensor(rows, 3 * size), draw.tensor(rows, 3 * size)
     hidden, sent = draw.tensor(rows, size), draw.tensor(rows, size)
-    after, both, fresh = native.gru(inputs, gates, hidden, torch.full_like(hidden, torch.nan))
+    after, both, fresh = gru(inputs, gates, hidden, torch.full_like(hidden, torch.nan))
     to = torch.full_like(inputs, torch.nan), torch.full_like(inputs, torch.nan)
-    to_hidden = native.gru_backward(sent, gates, hidden, both, fresh, to)
+    to_hidden = gru_backward(sent, gates, hidden, both, fresh, to)
 
     def formula(cast: Cast) -> list[Tensor]:
         x, s, h = (leaf(cast)(each) for each in (inputs, gates, hidden))
@@ -257,15 +262,15 @@ def gru(draw: Draw) -> None:
     assert_agrees("gru", [after, *to, to_hidden], formula)
 
 
-def int8(draw: Draw) -> None:
+def int8_product(draw: Draw) -> None:
     rows, size, count = draw.some(3)
     x = draw.tensor(rows, size)
-    levels, scales = native.quantize_int8(x)
+    levels, scales = quantize_int8(x)
     before = scales.clone()
     products = draw.index(1000, rows, count).int() - 500
     each, bias = draw.tensor(count), draw.tensor(count) if draw.chance() else None
     whole = products.clone()
-    found = native.dequantize(products, scales, each, bias)
+    found = dequantize(products, scales, each, bias)
     assert torch.equal(scales, before)
     step = x.abs().amax(-1) / 127 if size else scales
     assert ((levels * scales[:, None] - x).abs() <= 0.5001 * step[:, None] + 1e-30).all()
@@ -277,31 +282,31 @@ def int8(draw: Draw) -> None:
     assert_agrees("int8", [found], formula)
 
 
-def told_memory(
+def step_memory(
     keys: Tensor, values: Tensor, items: int, size: int, allowed: Tensor | None, **more: Any
-) -> signatures.StepArguments:
+) -> StepMemory:
     count = values.shape[-2]
-    return signatures.StepArguments(
+    return StepMemory(
         keys=keys.data_ptr(), values=values.data_ptr(), items=items, count=count, size=size,
         allowed=None if allowed is None else allowed.data_ptr(),
-        width=keys.shape[-1], wide=values.shape[-1], **more,
+        width=keys.shape[-1], value_size=values.shape[-1], **more,
     )  # fmt: skip
 
 
-def step(draw: Draw) -> None:
+def single_query(draw: Draw) -> None:
     """One query an item: dot products, forward and backward; neighbours may share a memory."""
     memories, share, count, size, wide = draw.some(5)
     items, share = memories * max(1, share), max(1, share)
     q, k = draw.tensor(items, size), draw.tensor(memories, count, size)
     v, sent = draw.tensor(memories, count, wide), draw.tensor(items, wide)
     allowed = draw.allowed(items, count) if draw.chance() else None
-    memory = told_memory(
-        k, v, items, size, allowed, keys_share=share, values_share=share, v_share=1
+    memory = step_memory(
+        k, v, items, size, allowed, items_per_keys=share, items_per_values=share, items_per_v=1
     )
     weights, context = torch.full((items, count), torch.nan), torch.full((items, wide), torch.nan)
-    assert native_single_query.step(memory, q, None, 0.4, weights, context, 1 << 20)
+    assert single.step(memory, q, None, 0.4, weights, context, 1 << 20)
     to_scores, to_q = torch.full_like(weights, torch.nan), torch.full_like(q, torch.nan)
-    native_single_query.step_backward(memory, sent, weights, 0.4, to_scores, to_q, 1 << 20)
+    single.step_backward(memory, sent, weights, 0.4, to_scores, to_q, 1 << 20)
 
     def formula(cast: Cast) -> list[Tensor]:
         query, own = leaf(cast)(q), cast(k).repeat_interleave(share, 0)
@@ -312,7 +317,7 @@ def step(draw: Draw) -> None:
     assert_agrees("step", [weights, context, to_q], formula)
 
 
-def additive_step(draw: Draw) -> None:
+def additive_single_query(draw: Draw) -> None:
     """One query an item: additive scores, forward and backward."""
     items, count, size, wide = draw.some(4)
     q, k, values = (
@@ -322,18 +327,16 @@ def additive_step(draw: Draw) -> None:
     )
     v, sent = draw.tensor(items, size), draw.tensor(items, wide)
     allowed = draw.allowed(items, count) if draw.chance() else None
-    made, _ = native.exponentials(k, -(-size // LANES) * LANES)
+    made, _ = additive.exponentials(k, -(-size // LANES) * LANES)
     reach = k.abs().amax(-1).contiguous() if size else k.new_zeros(items, count)
-    memory = told_memory(
-        made, values, items, size, allowed, keys_share=1, values_share=1, v_share=1
+    memory = step_memory(
+        made, values, items, size, allowed, items_per_keys=1, items_per_values=1, items_per_v=1
     )
-    memory.reach = reach.data_ptr()
+    memory.max_abs = reach.data_ptr()
     weights, context = torch.full((items, count), torch.nan), torch.full((items, wide), torch.nan)
-    assert native_single_query.step(memory, q, v, 0.4, weights, context, 1 << 20)
+    assert single.step(memory, q, v, 0.4, weights, context, 1 << 20)
     to_keys = torch.zeros_like(made)
-    to_q, to_v = native_single_query.additive_step_backward(
-        memory, (q, v), sent, weights, 0.4, to_keys, 1 << 20
-    )
+    to_q, to_v = single.additive_step_backward(memory, (q, v), sent, weights, 0.4, to_keys, 1 << 20)
 
     def formula(cast: Cast) -> list[Tensor]:
         inputs = query, own, vector = [leaf(cast)(each) for each in (q, k, v)]
@@ -346,7 +349,7 @@ def additive_step(draw: Draw) -> None:
     assert_agrees("additive step", found, formula)
 
 
-def heads(draw: Draw) -> None:
+def multihead_memory(draw: Draw) -> None:
     """Several heads, of pairs in memories."""
     memories, share, count, known = draw.some(4)
     share, count, size = max(1, share), max(1, min(count, 4)), draw.size(130)
@@ -355,7 +358,7 @@ def heads(draw: Draw) -> None:
     pairs = draw.tensor(memories, known, 2 * wide)
     lengths = draw.index(known + 1, memories) if draw.chance() else None
     weights = torch.full((items, count, known), torch.nan) if draw.chance() else None
-    found = native_multihead_step.heads(q, pairs, lengths, count, weights)
+    found = multihead_step.read_memory(q, pairs, lengths, count, weights)
 
     def formula(cast: Cast) -> list[Tensor]:
         keys, values = (
@@ -374,7 +377,7 @@ def heads(draw: Draw) -> None:
     assert_agrees("heads", [found, *([] if weights is None else [weights])], formula)
 
 
-def past_heads(draw: Draw) -> None:
+def multihead_past(draw: Draw) -> None:
     """Several heads, of pairs that lie where they were made."""
     items, steps, count, length = draw.some(4)
     steps, count, length = max(1, steps), max(1, min(count, 4)), max(1, length)
@@ -383,7 +386,7 @@ def past_heads(draw: Draw) -> None:
     apart = draw.tensor(length, steps, 2 * wide)
     past, rows = list(apart.unbind(1)), draw.index(length, items, steps)
     q = draw.tensor(items, wide)
-    found = native_multihead_step.past_heads(q, past, rows, count)
+    found = multihead_step.read_past(q, past, rows, count)
 
     def formula(cast: Cast) -> list[Tensor]:
         pairs = torch.stack([cast(each)[rows[:, n]] for n, each in enumerate(past)], 1)
@@ -402,7 +405,8 @@ def past_heads(draw: Draw) -> None:
 CASES: dict[str, Callable[[Draw], None]] = {
     each.__name__: each
     for each in (
-        exponentials, additive, distances, whole, dots, own, rowwise, dropout, cross_entropy,
-        residual, gru, int8, step, additive_step, heads, past_heads,
+        exponentials, additive_scores, squared_distances, distance_softmax, dot_softmax, gathered,
+        rowwise, dropped, cross_entropy, residual_norm, gru_step, int8_product, single_query,
+        additive_single_query, multihead_memory, multihead_past,
     )
 }  # fmt: skip

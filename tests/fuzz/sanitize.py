@@ -22,11 +22,11 @@ FUZZ = ["tests/fuzz/test_direct.py", "tests/fuzz/test_reads.py"]
 CASES = "150"
 FAULTS = """
 import torch
-from regard.attention.kernels import native
-assert native.level() == {level}, native.level()
+from regard.native import loader
+assert loader.level() == {level}, loader.level()
 held = torch.ones(64)
-native.built().regard_unit(held.data_ptr(), held.data_ptr(), 1.0, 9, 8, 1)
-native.built().regard_unit(held.data_ptr() + 2, held.data_ptr(), 1.0, 1, 8, 1)
+loader.require().regard_l2_normalize(held.data_ptr(), held.data_ptr(), 1.0, 9, 8, 1)
+loader.require().regard_l2_normalize(held.data_ptr() + 2, held.data_ptr(), 1.0, 1, 8, 1)
 """
 REPORT = re.compile(r"runtime error:.*|ERROR: AddressSanitizer.*")
 
@@ -74,14 +74,14 @@ def kernel_tests() -> list[str]:
     return [
         str(path)
         for path in files
-        if "native.library()" in (TOP / path).read_text()
+        if "usable()" in (TOP / path).read_text()
         and not any(path.is_relative_to(other) for other in others)
     ]
 
 
 def best() -> int:
     """The level of this processor, by the package as it is."""
-    asked = "from regard.attention.kernels import native; print(native.level())"
+    asked = "from regard.native import loader; print(loader.level())"
     return int(subprocess.check_output([sys.executable, "-c", asked], cwd=TOP))
 
 

@@ -4,26 +4,25 @@ import itertools
 
 import pytest
 
-from regard.attention.kernels import native
+from regard.native import loader, parallel
+from regard.native.eligibility import usable
 from tests.fuzz.direct import CASES
 from tests.fuzz.draw import Draw
 
-pytestmark = pytest.mark.skipif(
-    native.library() is None, reason="the C kernels were not built here"
-)
+pytestmark = pytest.mark.skipif(not usable(), reason="the C kernels were not built here")
 each_case = pytest.mark.parametrize("name", CASES)
 
 
 @pytest.fixture(autouse=True)
 def _level(level: int, unchecked: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "level", lambda: level)
+    monkeypatch.setattr(loader, "level", lambda: level)
 
 
 @each_case
 def test_any_shape(name: str, level: int, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     draw = Draw(seed)
     threads = draw.random.choice((1, 1, 2, 5))
-    monkeypatch.setattr(native, "threads", lambda _: threads)
+    monkeypatch.setattr(parallel, "threads", lambda _: threads)
     CASES[name](draw)
 
 
@@ -47,6 +46,6 @@ def test_sizes_of_zero(
     name: str, level: int, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every way in which some sizes are zero and others are not."""
-    monkeypatch.setattr(native, "threads", lambda _: threads)
+    monkeypatch.setattr(parallel, "threads", lambda _: threads)
     for seed, sizes in enumerate(itertools.product((0, 3), repeat=6)):
         CASES[name](Given(sizes, seed))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.attention.kernels import native
+from regard.native import loader, parallel
 from tests.fuzz.draw import Draw
 from tests.fuzz.reads import any_read
 
@@ -13,7 +13,7 @@ EACH = 8
 
 @pytest.fixture(autouse=True)
 def _level(level: int, unchecked: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "level", lambda: level)
+    monkeypatch.setattr(loader, "level", lambda: level)
 
 
 @pytest.mark.parametrize("sizes", [SIZES, (0, *SIZES[:8])], ids=["some", "none"])
@@ -23,5 +23,5 @@ def test_any_read(
     for number in range(EACH * seed, EACH * (seed + 1)):
         draw = Draw(number, sizes)
         threads = draw.random.choice((1, 1, 2, 5))
-        monkeypatch.setattr(native, "threads", lambda _, threads=threads: threads)
+        monkeypatch.setattr(parallel, "threads", lambda _, threads=threads: threads)
         any_read(draw)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 TOP = Path(__file__).parents[2]
-KERNELS = Path("regard/attention/kernels")
+NATIVE = Path("regard/native")
 OWN = sysconfig.get_config_var("EXT_SUFFIX")
 
 
@@ -22,7 +22,7 @@ def tree(tmp_path: Path) -> Path:
     for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(TOP / name, tmp_path / name)
     built = shutil.ignore_patterns("_native_*.*", "__pycache__")
-    shutil.copytree(TOP / KERNELS, tmp_path / KERNELS, ignore=built)
+    shutil.copytree(TOP / NATIVE, tmp_path / NATIVE, ignore=built)
     return tmp_path
 
 
@@ -49,8 +49,8 @@ def test_where_kernels_are_required_a_failed_build_is_an_error(tree: Path) -> No
 
 
 def test_a_build_that_fails_leaves_nothing_of_the_one_before(tree: Path) -> None:
-    own = tree / KERNELS / f"_native_any{OWN}"
-    other = tree / KERNELS / "_native_any.cpython-310-x86_64-linux-gnu.so"
+    own = tree / NATIVE / f"_native_any{OWN}"
+    other = tree / NATIVE / "_native_any.cpython-310-x86_64-linux-gnu.so"
     for library in (own, other):
         library.write_text("a library")
         library.with_name(f"{library.name}.sha256").write_text("its digest")
@@ -62,7 +62,7 @@ def test_a_build_that_fails_leaves_nothing_of_the_one_before(tree: Path) -> None
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler here")
 def test_sources_cannot_be_compiled_without_their_hash(tree: Path) -> None:
-    source = str(tree / KERNELS / "abi.c")
+    source = str(tree / NATIVE / "src" / "abi.c")
     done = subprocess.run(
         ["cc", "-fsyntax-only", source], capture_output=True, text=True, check=False
     )

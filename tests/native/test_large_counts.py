@@ -7,18 +7,17 @@ import os
 import pytest
 import torch
 
-from regard.attention.kernels import native
+from regard.native import dropout, loader, parallel
+from regard.native.eligibility import usable
 
-pytestmark = pytest.mark.skipif(
-    native.library() is None, reason="the C kernels were not built here"
-)
+pytestmark = pytest.mark.skipif(not usable(), reason="the C kernels were not built here")
 
 FAR, M = 1 << 32, (1 << 32) - 1
 
 
-@pytest.fixture(params=range(native.level() + 1), autouse=True)
+@pytest.fixture(params=range(loader.level() + 1), autouse=True)
 def _level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "level", lambda: request.param)
+    monkeypatch.setattr(loader, "level", lambda: request.param)
 
 
 def mixed(h: int) -> int:
@@ -41,15 +40,15 @@ def kept(place: int, seed: int, rate: float) -> bool:
 def test_the_draw_goes_by_the_whole_place(
     first: int, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(native, "threads", lambda _: threads)
-    found = native.dropout(torch.ones(67), 0.4, 12345, first=first)
+    monkeypatch.setattr(parallel, "threads", lambda _: threads)
+    found = dropout.dropout(torch.ones(67), 0.4, 12345, first=first)
     assert (found != 0).tolist() == [kept(first + n, 12345, 0.4) for n in range(67)]
 
 
 def test_places_so_far_apart_know_nothing_of_each_other() -> None:
     """The draw does not begin again after 2³² elements."""
     ones = torch.ones(1 << 18)
-    drawn = [native.dropout(ones, 0.5, 7, first=turn * FAR) != 0 for turn in range(3)]
+    drawn = [dropout.dropout(ones, 0.5, 7, first=turn * FAR) != 0 for turn in range(3)]
     for one, other in ((0, 1), (1, 2), (0, 2)):
         same = int((drawn[one] == drawn[other]).sum())
         assert abs(same - len(ones) / 2) < 5.4 * (len(ones) / 4) ** 0.5
@@ -96,8 +95,8 @@ def test_as_many_elements_as_32_bits_can_count() -> None:
     """Each run of the result overwrites the one before: what is left is the last one's."""
     inputs, outputs = _Repeated(FAR), _Repeated(FAR)
     inputs.one.fill_(1.0)
-    native.built().regard_dropped(inputs.start, outputs.start, 0, FAR, 5, 1 << 31, 2.0, 1)
-    last = native.dropout(torch.ones(PART // 4), 0.5, 5, first=FAR - PART // 4)
+    loader.require().regard_dropout(inputs.start, outputs.start, 0, FAR, 5, 1 << 31, 2.0, 1)
+    last = dropout.dropout(torch.ones(PART // 4), 0.5, 5, first=FAR - PART // 4)
     assert torch.equal(outputs.one, last)
     inputs.close()
     outputs.close()

@@ -16,11 +16,10 @@ from typing import Any
 import pytest
 
 import regard
-from regard.attention.kernels import native
+from regard.native import loader
+from regard.native.eligibility import usable
 
-pytestmark = pytest.mark.skipif(
-    native.library() is None, reason="the C kernels were not built here"
-)
+pytestmark = pytest.mark.skipif(not usable(), reason="the C kernels were not built here")
 
 OWN = sysconfig.get_config_var("EXT_SUFFIX")
 READS = """
@@ -53,10 +52,10 @@ print(json.dumps({
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The kernels of a copy of the package, its libraries included."""
+    """The compiled code of a copy of the package, its libraries included."""
     left_out = shutil.ignore_patterns("__pycache__", "seq2seq", "tasks", "cli")
     shutil.copytree(Path(regard.__file__).parent, tmp_path / "regard", ignore=left_out)
-    return tmp_path / "regard" / "attention" / "kernels"
+    return tmp_path / "regard" / "native"
 
 
 def libraries(folder: Path) -> Iterator[Path]:
@@ -67,7 +66,7 @@ def libraries(folder: Path) -> Iterator[Path]:
 
 def read_with(folder: Path) -> dict[str, Any]:
     """What reads give, by the copy of the package; they are right, whatever was done to it."""
-    top = folder.parents[2]
+    top = folder.parents[1]
     command = [sys.executable, "-c", READS]
     done = subprocess.run(command, cwd=top, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"ended by {done.returncode}: {done.stderr[-2000:]}"
@@ -84,7 +83,7 @@ def assert_refused(folder: Path, reason: str) -> None:
     assert reason in warning
     assert "pip install --force-reinstall --no-deps" in warning
     assert reason in told["available"]["additive"]
-    assert reason in told["available"]["dots"]
+    assert reason in told["available"]["dot_softmax"]
 
 
 def sealed(library: Path) -> None:
@@ -96,7 +95,7 @@ def sealed(library: Path) -> None:
 def test_as_built_it_is_loaded_without_a_warning(folder: Path) -> None:
     told = read_with(folder)
     assert told["warnings"] == []
-    assert told["available"]["dots"] == f"C, {native.LEVELS[native.level()]}"
+    assert told["available"]["dot_softmax"] == f"C, {loader.LEVELS[loader.level()]}"
 
 
 @pytest.mark.parametrize("share", [0.0, 0.0002, 0.1, 0.5, 0.9, 0.9999])
@@ -117,13 +116,13 @@ def test_a_library_of_the_right_length_that_was_not_written_whole_is_refused(fol
 
 def test_one_damaged_level_leaves_the_next_lower_one(folder: Path) -> None:
     *_, best = (library for library in libraries(folder))
-    if len(list(libraries(folder))) == 1 or native.level() < 2:
+    if len(list(libraries(folder))) == 1 or loader.level() < 2:
         pytest.skip("this processor has but one")
     best.write_bytes(best.read_bytes()[:-1])
     told = read_with(folder)
     assert len(told["warnings"]) == 1
-    assert told["available"]["dots"].startswith(f"C, {native.LEVELS[native.level() - 1]}; ")
-    assert "is damaged" in told["available"]["dots"]
+    assert told["available"]["dot_softmax"].startswith(f"C, {loader.LEVELS[loader.level() - 1]}; ")
+    assert "is damaged" in told["available"]["dot_softmax"]
 
 
 def append(folder: Path, name: str, text: str) -> None:
@@ -142,10 +141,12 @@ def other_abi(folder: Path) -> None:
 
 TAMPERED: dict[str, Callable[[Path], None]] = {
     "another hash": other_abi,
-    "a changed source": lambda folder: append(folder, "whole.c", "/* changed */\n"),
-    "a changed header": lambda folder: append(folder, "sides.h", "/* changed */\n"),
-    "one more source": lambda folder: append(folder, "another.c", "int another;\n"),
-    "one source less": lambda folder: (folder / "unit.c").unlink(),
+    "a changed source": lambda folder: append(
+        folder, "src/attention/distance_softmax.c", "/* changed */\n"
+    ),
+    "a changed header": lambda folder: append(folder, "src/simd.h", "/* changed */\n"),
+    "one more source": lambda folder: append(folder, "src/another.c", "int another;\n"),
+    "one source less": lambda folder: (folder / "src/nn/l2_normalize.c").unlink(),
     "changed signatures": lambda folder: append(folder, "signatures.py", "# changed\n"),
     "changed flags": lambda folder: append(folder, "abi.py", "FLAGS = (*FLAGS, '-O1')\n"),
 }
@@ -158,7 +159,7 @@ def test_a_library_of_other_sources_is_refused(folder: Path, how: str) -> None:
 
 
 def test_without_sources_nothing_vouches_for_a_library(folder: Path) -> None:
-    for source in folder.glob("*.[ch]"):
+    for source in folder.rglob("*.[ch]"):
         source.unlink()
     assert_refused(folder, "the C sources that it is compared with are not installed")
 
@@ -195,8 +196,8 @@ else:
 def test_where_warnings_are_errors_the_first_read_raises_and_others_are_served(
     folder: Path,
 ) -> None:
-    append(folder, "whole.c", "/* changed */\n")
-    subprocess.run([sys.executable, "-c", RAISES], cwd=folder.parents[2], check=True)
+    append(folder, "src/attention/distance_softmax.c", "/* changed */\n")
+    subprocess.run([sys.executable, "-c", RAISES], cwd=folder.parents[1], check=True)
 
 
 def test_libraries_of_other_interpreters_are_not_looked_at(folder: Path) -> None:
@@ -206,7 +207,7 @@ def test_libraries_of_other_interpreters_are_not_looked_at(folder: Path) -> None
         library.with_name(library.name.replace(OWN, ".a.so")).write_bytes(b"")
     told = read_with(folder)
     assert told["warnings"] == []
-    assert told["available"]["dots"].startswith("C, ")
+    assert told["available"]["dot_softmax"].startswith("C, ")
 
 
 def test_what_was_not_built_is_no_reason_for_a_warning(folder: Path) -> None:
@@ -214,4 +215,4 @@ def test_what_was_not_built_is_no_reason_for_a_warning(folder: Path) -> None:
         library.rename(library.with_name(library.name.replace(OWN, ".cpython-310.so")))
     told = read_with(folder)
     assert told["warnings"] == []
-    assert "not built" in told["available"]["dots"]
+    assert "not built" in told["available"]["dot_softmax"]

@@ -17,9 +17,22 @@ Each message says what was given, what was needed and what to do, from the real 
 
 import reprlib
 
+from regard.native.errors import KernelError, RegardError
 
-class RegardError(ValueError):
-    """Anything this library refuses."""
+__all__ = [
+    "ChangedInputError",
+    "DeviceError",
+    "DtypeError",
+    "ForeignMemoryError",
+    "KernelError",
+    "MaskError",
+    "MemoryFileError",
+    "OptionError",
+    "RegardError",
+    "ShapeError",
+    "StateError",
+    "shown",
+]
 
 
 class ShapeError(RegardError):
@@ -56,10 +69,6 @@ class ChangedInputError(RegardError):
 
 class MemoryFileError(RegardError):
     """A file holds no memory that can be read."""
-
-
-class KernelError(RegardError):
-    """No kernel that is allowed here takes the request."""
 
 
 def shown(given: object) -> str:

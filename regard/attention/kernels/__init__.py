@@ -13,7 +13,6 @@ from regard.attention.kernels.comparison import (
     PrecomputedScores,
 )
 from regard.attention.kernels.deferred_single_query import DeferredSingleQuery, deferred_gradients
-from regard.attention.kernels.denormals import flush_denormals
 from regard.attention.kernels.dispatch import (
     KERNELS,
     CachesKeys,
@@ -27,14 +26,14 @@ from regard.attention.kernels.dispatch import (
 )
 from regard.attention.kernels.distance_softmax import DistanceSoftmax
 from regard.attention.kernels.dot_softmax import DotSoftmax
-from regard.attention.kernels.heap import keep_heap
-from regard.attention.kernels.loader import NativeLibraryWarning
 from regard.attention.kernels.reference import Reference
 from regard.attention.kernels.request import Request, View
 from regard.attention.kernels.rule import FixedWindowRule, GaussianWindowRule, Rule, SoftmaxRule
 from regard.attention.kernels.sdpa import Sdpa
 from regard.attention.kernels.single_query import SingleQuery
 from regard.attention.kernels.windowed import Windowed
+from regard.native.loader import NativeLibraryWarning
+from regard.native.process import flush_denormals, keep_heap
 
 __all__ = [
     "KERNELS",

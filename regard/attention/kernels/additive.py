@@ -14,7 +14,7 @@ from torch import Tensor
 from regard.attention.core.axes import Context, Prepared, Scores, Weights
 from regard.attention.core.numerics import matmul, softmax, upcast
 from regard.attention.core.tracing import in_functorch
-from regard.attention.kernels import native, triton_loader
+from regard.attention.kernels import triton_loader
 from regard.attention.kernels.additive_backends import (
     AdditiveInputs,
     Backend,
@@ -30,6 +30,7 @@ from regard.attention.kernels.comparison import AdditiveComparison, Comparison, 
 from regard.attention.kernels.reference import blockwise
 from regard.attention.kernels.request import EMPTY, Request, View
 from regard.attention.kernels.rule import SoftmaxRule
+from regard.native.eligibility import usable
 
 BLOCK = 1 << 20
 """How many weights are held at once."""
@@ -46,12 +47,12 @@ class AdditiveKernel:
 
     def cache_keys(self, kind: type[Comparison], prepared: Prepared) -> Mapping[str, Tensor]:
         """e^2k of each key, and how large its numbers are: a step computes its query's alone."""
-        if kind is not AdditiveComparison or torch.compiler.is_compiling() or in_functorch():
+        if kind is not AdditiveComparison or not usable():
             return {}
-        keys = prepared["keys"].detach()
-        if keys.device.type != "cpu" or keys.dtype == torch.float64 or native.library() is None:
+        keys = upcast(prepared["keys"].detach())
+        if not usable(keys):
             return {}
-        found, reach = exponentials(upcast(keys))
+        found, reach = exponentials(keys)
         # Held for each key, as everything in a memory is, so that it is written and erased with it.
         return {"e^2k": found, "reach": found.new_full((*found.shape[:-1], 1), reach)}
 

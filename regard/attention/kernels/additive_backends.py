@@ -12,7 +12,9 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from regard.attention.core.records import record, replace, static
-from regard.attention.kernels import native, triton_loader
+from regard.attention.kernels import triton_loader
+from regard.native import additive, loader
+from regard.native.eligibility import usable
 
 LANES = 32
 """The C kernel takes hidden units in runs of so many."""
@@ -102,16 +104,16 @@ def backend(problem: AdditiveInputs) -> Backend:
     """The fastest engine whose range holds these queries and keys."""
     if triton_loader.serves(problem.queries):
         return Triton(problem)
-    if native.library() is None:
+    if not usable(problem.queries, problem.keys):
         return ChunkedTorch(problem)
     if problem.exponentials is None and few(problem.keys):
-        return NativeExp(problem, problem.queries, problem.keys, native.VECTORS)
+        return NativeExp(problem, problem.queries, problem.keys, additive.VECTORS)
     queries, farthest = exponentials(problem.queries)
     if problem.exponentials is None or problem.reach is None:
         keys, reach = exponentials(problem.keys)
     else:
         keys, reach = problem.exponentials, float(problem.reach.amax())
-    if not native.reciprocal_group(farthest + reach):  # or NaN, which plain code takes as it comes
+    if not additive.reciprocal_group(farthest + reach):  # or NaN: tanh takes any
         return ChunkedTorch(problem)
     return NativeExp(problem, queries, keys, farthest + reach)
 
@@ -119,13 +121,12 @@ def backend(problem: AdditiveInputs) -> Backend:
 def few(keys: Float[Tensor, "*batch key hidden"]) -> bool:
     """Are the exponentials of an item's keys so few that C makes them as it goes, in its cache?"""
     count, size = keys.shape[-2:]
-    plain = keys.is_cpu and keys.dtype == torch.float32
-    return plain and size % LANES == 0 and count * size <= FEW
+    return size % LANES == 0 and count * size <= FEW and usable(keys)
 
 
 def exponentials(vectors: Float[Tensor, "*batch length hidden"]) -> tuple[Tensor, float]:
     """e^2x, padded with zeros to whole lanes, and the largest |x|."""
-    return native.exponentials(vectors, -(-vectors.shape[-1] // LANES) * LANES)
+    return additive.exponentials(vectors, -(-vectors.shape[-1] // LANES) * LANES)
 
 
 class NativeExp:
@@ -138,7 +139,7 @@ class NativeExp:
     def __init__(
         self, problem: AdditiveInputs, queries: Tensor, keys: Tensor, reach: float
     ) -> None:
-        self.problem, self.how = problem, native.AdditiveMethod(reach, native.amd())
+        self.problem, self.how = problem, additive.AdditiveMethod(reach, loader.is_amd())
         self.queries, self.keys = queries.contiguous(), keys.contiguous()
         self.hidden, self.which = problem.queries.shape[-1], problem.which
         missing = queries.shape[-1] - self.hidden
@@ -151,7 +152,7 @@ class NativeExp:
         if self.instead is None:
             queries = self.queries[:, rows]
             scores = queries.new_empty(*queries.shape[:2], self.keys.shape[-2])
-            if native.additive_scores(queries, self.keys, self.v, self.which, scores, self.how):
+            if additive.additive_scores(queries, self.keys, self.v, self.which, scores, self.how):
                 return scores
             self.instead = ChunkedTorch(self.problem)
         return self.instead.scores(rows)
@@ -171,9 +172,9 @@ class NativeExp:
             # Rows are sent to once, each in its block; nothing needs zeros to begin with.
             self.sums = torch.empty_like(self.queries), keys, torch.empty_like(self.v)
         part = self.sums[0][:, rows], *self.sums[1:]
-        return native.additive_backward(
+        return additive.additive_backward(
             self.queries[:, rows], self.keys, self.v, self.which, sent.contiguous(), part,
-            self.how, fresh=fresh,
+            self.how, overwrite=fresh,
         )  # fmt: skip
 
     def clear(self) -> None:

@@ -24,8 +24,9 @@ from regard.attention.core.gather import gather_pairs, gather_rows
 from regard.attention.core.numerics import broadcast_batch, matmul, upcast
 from regard.attention.core.records import record, replace, static, tensors, tree_map, version
 from regard.attention.core.tracing import in_functorch
-from regard.attention.kernels import native
 from regard.attention.kernels.gathered_matmul import dot
+from regard.native import distance
+from regard.native.eligibility import usable
 
 Windows = Int[Tensor, "*#batch window column"]
 """Which keys are looked at: some for each window, and as many queries in each."""
@@ -359,7 +360,7 @@ def squared_distances(
         batch = broadcast_batch(queries.shape[:-2], keys.shape[:-2])
         own = torch.arange(keys.shape[:-2].numel()).view(keys.shape[:-2]).expand(batch)
         asked = queries.expand(*batch, *queries.shape[-2:]).flatten(0, -3)
-        found = native.squared_distances(asked, keys.flatten(0, -3), own.flatten().contiguous())
+        found = distance.squared_distances(asked, keys.flatten(0, -3), own.flatten().contiguous())
         return found.view(*batch, *found.shape[-2:])
     # ‖q‖² + ‖k‖² − 2 q·k cancels where they are close; in float64 it may, there are digits left.
     # It costs a matmul, where subtraction holds a vector for each pair.
@@ -384,14 +385,10 @@ def _use_native(queries: Queries, keys: Tensor) -> bool:
     """Are they subtracted in C, without a vector for each pair? It has no gradient."""
     return (
         queries.ndim > 2
-        and queries.is_cpu
-        and queries.dtype == keys.dtype == torch.float32
         and queries.numel() > 0
         and keys.shape[-2] <= MAX_TRANSPOSED_KEYS
         and not (torch.is_grad_enabled() and (queries.requires_grad or keys.requires_grad))
-        and not torch.compiler.is_compiling()
-        and not in_functorch()
-        and native.library() is not None
+        and usable(queries, keys)
     )
 
 

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from regard.attention.kernels.autocast import autocast_disabled
-from regard.attention.kernels.transpose import transposed
+from regard.attention.core.autocast import autocast_disabled
+from regard.native.transpose import transposed
 
 
 @runtime_checkable

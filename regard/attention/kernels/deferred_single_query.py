@@ -15,13 +15,13 @@ from torch.autograd.function import once_differentiable
 
 from regard.attention.core.axes import Context, Weights
 from regard.attention.core.errors import KernelError
-from regard.attention.kernels import native_single_query
 from regard.attention.kernels.additive import AdditiveKernel
 from regard.attention.kernels.comparison import AdditiveComparison, DotComparison
 from regard.attention.kernels.deferred_grad import DeferredWeight, MatmulGrads, SumGrad, attach
 from regard.attention.kernels.request import Request
 from regard.attention.kernels.rule import SoftmaxRule
 from regard.attention.kernels.single_query import PackedMemory, SingleQuery
+from regard.native import single_query
 
 Made = TypeVar("Made")
 
@@ -97,7 +97,7 @@ class DeferredSingleQuery:
             reasons = SingleQuery().refusals(request)
         if not reasons:
             known: PackedMemory = request.view.cache[SingleQuery]
-            if known.memory.keys_share != 1 or known.memory.values_share != 1:
+            if known.memory.items_per_keys != 1 or known.memory.items_per_values != 1:
                 reasons.append("each item needs keys and values of its own")
         return reasons
 
@@ -140,7 +140,7 @@ class _PendingRead:
             self.v = known.own_v(comparison)
         self.weights = queries.new_empty(*known.shape)
         context = queries.new_empty(*known.context_shape)
-        self.answered = native_single_query.step(
+        self.answered = single_query.step(
             known.memory, queries, self.v, self.scale, self.weights, context, known.work
         )
         self.found = [context]
@@ -174,7 +174,7 @@ class _DeferredRead(torch.autograd.Function):
         queries, _, _ = ctx.saved_tensors
         sent, weights, known = sent.contiguous(), ctx.asked.weights, ctx.asked.memory()
         to_scores, to_queries = torch.empty_like(weights), torch.empty_like(queries)
-        native_single_query.step_backward(
+        single_query.step_backward(
             known.memory, sent, weights, ctx.asked.scale, to_scores, to_queries, known.work
         )
         if ctx.needs_input_grad[1]:
@@ -197,7 +197,7 @@ class _AdditiveRead(torch.autograd.Function):
     def backward(ctx: Any, sent: Tensor) -> tuple[Tensor | None, ...]:
         queries, v, _, _ = ctx.saved_tensors
         sent, asked, known = sent.contiguous(), ctx.asked, ctx.asked.memory()
-        to_queries, to_v = native_single_query.additive_step_backward(
+        to_queries, to_v = single_query.additive_step_backward(
             known.memory, (queries, asked.v), sent, asked.weights, asked.scale,
             ctx.to_keys.sum(known.memory.width), known.work,
         )  # fmt: skip

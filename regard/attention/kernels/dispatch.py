@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard.attention.core.axes import Context, Prepared, Weights
 from regard.attention.core.errors import KernelError, shown
-from regard.attention.kernels import native, triton_loader
+from regard.attention.kernels import triton_loader
 from regard.attention.kernels.additive import AdditiveKernel
 from regard.attention.kernels.comparison import Comparison
 from regard.attention.kernels.deferred_single_query import DeferredSingleQuery
@@ -21,6 +21,8 @@ from regard.attention.kernels.request import Request
 from regard.attention.kernels.sdpa import Sdpa
 from regard.attention.kernels.single_query import SingleQuery
 from regard.attention.kernels.windowed import Windowed
+from regard.native import loader
+from regard.native.loader import LEVELS
 
 
 @runtime_checkable
@@ -121,22 +123,23 @@ def available() -> dict[str, str]:
 
     >>> from regard import kernels
     >>> sorted(kernels.available())
-    ['additive', 'dots', 'loop', 'reference', 'sdpa', 'step', 'whole', 'window']
+    ['additive', 'deferred_single_query', 'distance_softmax', 'dot_softmax', 'reference', 'sdpa',
+     'single_query', 'windowed']
     """
-    built, refused = native.library() is not None, native.refusals()
-    missing = "; ".join(refused) or "the C kernels were not built; reinstall with a C compiler"
-    served = "; ".join([f"C, {native.LEVELS[native.level()]}", *refused])
+    built, rejected = loader.library() is not None, loader.rejections()
+    missing = "; ".join(rejected) or "the C extension was not built; reinstall with a C compiler"
+    served = "; ".join([f"C, {LEVELS[loader.level()]}", *rejected])
     additive = served if built else f"PyTorch, in chunks: {missing}"
-    alone = served if built else f"unavailable: {missing}"
+    c_only = served if built else f"unavailable: {missing}"
     if torch.cuda.is_available():
         additive += f"; on a GPU, {triton_loader.described()}"
     return {
-        "step": alone,
-        "loop": alone,
+        "single_query": c_only,
+        "deferred_single_query": c_only,
         "additive": additive,
-        "window": "PyTorch, the keys of each window gathered",
-        "dots": alone,
-        "whole": alone,
+        "windowed": "PyTorch, the keys of each window gathered",
+        "dot_softmax": c_only,
+        "distance_softmax": c_only,
         "sdpa": "torch's fused attention",
         "reference": "PyTorch, every pair",
     }

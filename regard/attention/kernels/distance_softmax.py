@@ -8,8 +8,6 @@ import torch
 from torch import Tensor
 
 from regard.attention.core.axes import Context, Weights
-from regard.attention.core.tracing import in_functorch
-from regard.attention.kernels import native
 from regard.attention.kernels.additive_backends import shared_batch
 from regard.attention.kernels.comparison import (
     MAX_TRANSPOSED_KEYS,
@@ -19,6 +17,8 @@ from regard.attention.kernels.comparison import (
 )
 from regard.attention.kernels.request import EMPTY, Request
 from regard.attention.kernels.rule import SoftmaxRule
+from regard.native import distance, loader
+from regard.native.eligibility import refusals
 
 KINDS = (DotComparison, GaussianComparison, InverseDistanceComparison)
 LEAST = {
@@ -38,21 +38,16 @@ class DistanceSoftmax:
 
     def refusals(self, request: Request) -> list[str]:
         """Why this request cannot be answered here; empty if it can."""
-        comparison, reasons = request.comparison, []
-        if torch.compiler.is_compiling() or in_functorch():
-            return ["inside torch.compile, vmap or another transform"]
-        if native.library() is None:
-            return ["the C kernels were not built"]
+        comparison = request.comparison
         if not isinstance(comparison, KINDS):
             return [f"scores by {type(comparison).__name__} are neither dot products nor distances"]
+        reasons = refusals(comparison.queries, comparison.keys, request.values)
         if not isinstance(request.rule, SoftmaxRule) or request.rule.dropout:
             reasons.append("it selects by softmax, without dropout")
         if comparison.bias is not None or request.view.mask is not None:
             reasons.append("it takes neither a bias nor a mask")
         if request.wants_gradient:
             reasons.append("it has no gradient")
-        if not all(map(_plain, (comparison.queries, comparison.keys, request.values))):
-            reasons.append("it takes float32 on a CPU")
         if isinstance(comparison, GaussianComparison) and comparison.precision.numel() != 1:
             reasons.append("it takes one width for all")
         if request.is_empty or request.shape[-1] > MAX_TRANSPOSED_KEYS:
@@ -66,7 +61,7 @@ class DistanceSoftmax:
         comparison, pairs = request.comparison, request.view.pairs
         if not isinstance(comparison, KINDS) or torch.compiler.is_compiling():
             return False
-        level = native.level()
+        level = loader.level()
         if level == 0 or pairs.height * pairs.width < LEAST[type(comparison)][level]:
             return False
         narrow = max(comparison.keys.shape[-1], request.values.shape[-1]) <= WIDEST
@@ -82,9 +77,9 @@ class DistanceSoftmax:
         queries, kind, factor, floor = _arguments(comparison)
         queries = queries.expand(*batch, *queries.shape[-2:]).reshape(-1, *queries.shape[-2:])
         own = shared_batch(comparison.keys, tuple(batch)), shared_batch(values, tuple(batch))
-        told = native.Pairwise(kind, factor / rule.temperature, floor)
-        context = native.distance_softmax(
-            queries, (own[0].tensor, own[1].tensor), (own[0].which, own[1].which), told
+        how = distance.Pairwise(kind, factor / rule.temperature, floor)
+        context = distance.distance_softmax(
+            queries, (own[0].tensor, own[1].tensor), (own[0].which, own[1].which), how
         )
         return context.view(*batch, rows, values.shape[-1]), None
 
@@ -96,12 +91,8 @@ def _arguments(
     queries = comparison.queries
     if isinstance(comparison, DotComparison):
         if comparison.factor is None:
-            return queries, native.DOT, comparison.scale, 0.0
-        return comparison.scaled_queries(), native.DOT, 1.0, 0.0
+            return queries, distance.DOT, comparison.scale, 0.0
+        return comparison.scaled_queries(), distance.DOT, 1.0, 0.0
     if isinstance(comparison, GaussianComparison):
-        return queries, native.GAUSS, float(comparison.precision) * -0.5, 0.0
-    return queries, native.INVERSE, 1.0, comparison.floor
-
-
-def _plain(tensor: Tensor) -> bool:
-    return tensor.dtype == torch.float32 and tensor.is_cpu
+        return queries, distance.GAUSSIAN, float(comparison.precision) * -0.5, 0.0
+    return queries, distance.INVERSE, 1.0, comparison.floor

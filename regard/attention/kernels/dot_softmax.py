@@ -12,12 +12,12 @@ from torch import Tensor
 
 from regard.attention.core.axes import Context, Weights
 from regard.attention.core.numerics import broadcast_batch
-from regard.attention.core.tracing import in_functorch
-from regard.attention.kernels import native, native_dot_softmax
 from regard.attention.kernels.comparison import DotComparison
 from regard.attention.kernels.request import EMPTY, Request, View
 from regard.attention.kernels.rule import SoftmaxRule
 from regard.attention.kernels.sdpa_autograd import naive_attention
+from regard.native import dot_softmax, loader
+from regard.native.eligibility import refusals
 
 MAX_SIZE, MAX_KEYS, MAX_TRAINING_KEYS = 256, (0, 192, 512), 4096
 """Up to so long vectors and so many keys, by the level of processor, this is the quickest; up to so
@@ -34,19 +34,13 @@ class DotSoftmax:
     def refusals(self, request: Request) -> list[str]:
         """Why this request cannot be answered here; empty if it can."""
         comparison, view = request.comparison, request.view
-        reasons = []
-        if torch.compiler.is_compiling() or in_functorch():
-            return ["inside torch.compile, vmap or another transform"]
-        if native.library() is None:
-            return ["the C kernels were not built"]
         if not isinstance(comparison, DotComparison):
             return [f"scores by {type(comparison).__name__} are not dot products"]
+        reasons = refusals(comparison.queries, comparison.keys, request.values)
         if not isinstance(request.rule, SoftmaxRule) or request.rule.dropout:
             reasons.append("it selects by softmax, without dropout")
         if comparison.bias is not None:
             reasons.append("it takes no bias")
-        if not all(map(_plain, (comparison.queries, comparison.keys, request.values))):
-            reasons.append("it takes float32 on a CPU")
         if request.is_empty:
             reasons.append(EMPTY)
         elif len(request.shape) > 4:
@@ -77,8 +71,8 @@ class DotSoftmax:
 def is_faster(keys: Tensor, values: Tensor, items: int, *, learns: bool) -> bool:
     """Would so many items read these more quickly here than by what torch has?"""
     (count, size), wide = keys.shape[-2:], values.shape[-1]
-    level = native.level()
-    longest = MAX_TRAINING_KEYS if learns and level == 2 and native.amd() else MAX_KEYS[level]
+    level = loader.level()
+    longest = MAX_TRAINING_KEYS if learns and level == 2 and loader.is_amd() else MAX_KEYS[level]
     if count > longest or size > MAX_SIZE or wide > MAX_SIZE:
         return False
     # The way back gives each thread whole items.
@@ -104,7 +98,7 @@ def read(
     ):
         context = _DotRead.apply(queries, keys, values, span, factor)  # type: ignore[no-untyped-call]
     else:
-        context = native_dot_softmax.read(_contiguous_rows(queries, keys, values, span, factor))
+        context = dot_softmax.read(_contiguous_rows(queries, keys, values, span, factor))
     return context if len(batch) == 2 else context.view(*batch, *context.shape[-2:])
 
 
@@ -115,7 +109,7 @@ class _DotRead(torch.autograd.Function):
     def forward(ctx: Any, queries: Tensor, keys: Tensor, values: Tensor, *more: Any) -> Tensor:
         dots = _contiguous_rows(queries, keys, values, *more)
         few = keys.shape[-2] <= max(MIN_KEYS, values.shape[-1])
-        context, kept = native_dot_softmax.read_with_weights(dots, weights=few)
+        context, kept = dot_softmax.read_and_save(dots, weights=few)
         ctx.save_for_backward(queries, keys, values, kept)
         ctx.more = more
         return context
@@ -125,18 +119,18 @@ class _DotRead(torch.autograd.Function):
         queries, keys, values, kept = ctx.saved_tensors
         (sent,), wanted = gradients, ctx.needs_input_grad[:3]
         if torch.is_grad_enabled():
-            dots = native_dot_softmax.DotArguments(queries, keys, values, *ctx.more)
+            dots = dot_softmax.DotArguments(queries, keys, values, *ctx.more)
             return *_plainly(dots, sent, wanted), None, None
         dots = _contiguous_rows(queries, keys, values, *ctx.more)
         return (
-            *native_dot_softmax.backward(dots, kept, _is_contiguous_row(sent), wanted),
+            *dot_softmax.backward(dots, kept, _is_contiguous_row(sent), wanted),
             None,
             None,
         )
 
 
 def _plainly(
-    dots: native_dot_softmax.DotArguments, sent: Tensor, wanted: Sequence[bool]
+    dots: dot_softmax.DotArguments, sent: Tensor, wanted: Sequence[bool]
 ) -> list[Tensor | None]:
     """The gradients, by a formula that can be differentiated again."""
     allowed, places = None, torch.arange(dots.keys.shape[-2])
@@ -150,8 +144,8 @@ def _plainly(
 
 def _contiguous_rows(
     queries: Tensor, keys: Tensor, values: Tensor, *more: Any
-) -> native_dot_softmax.DotArguments:
-    return native_dot_softmax.DotArguments(
+) -> dot_softmax.DotArguments:
+    return dot_softmax.DotArguments(
         _is_contiguous_row(queries), _is_contiguous_row(keys), _is_contiguous_row(values), *more
     )
 
@@ -181,7 +175,3 @@ def _expand_span(span: tuple[Tensor, Tensor], rows: int) -> tuple[Tensor, Tensor
 
 def _as_4d(tensor: Tensor) -> Tensor:
     return tensor.reshape(*[1] * (4 - tensor.ndim), *tensor.shape)
-
-
-def _plain(tensor: Tensor) -> bool:
-    return tensor.dtype == torch.float32 and tensor.is_cpu

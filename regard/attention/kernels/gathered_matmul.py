@@ -21,8 +21,9 @@ from torch.nn import functional
 from regard.attention.core.axes import Context, Queries, Values
 from regard.attention.core.gather import Columns, flat_rows, gather_rows
 from regard.attention.core.numerics import broadcast_batch, upcast
-from regard.attention.core.tracing import in_functorch
-from regard.attention.kernels import native
+from regard.attention.core.tracing import is_traced
+from regard.native import gathered_matmul
+from regard.native.eligibility import usable
 
 Own = Float[Tensor, "*#batch query column"]
 """A number for each query and each of its own keys."""
@@ -49,7 +50,7 @@ def weighted_sum(weights: Own, values: Values, columns: Columns) -> Context:
 def _plain(keys: Tensor, columns: Tensor) -> bool:
     """Little is gathered at once; compilers and transforms look through nothing but plain code."""
     few = columns.numel() * keys.shape[-1] <= FEW
-    return few or torch.compiler.is_compiling() or in_functorch()
+    return few or is_traced()
 
 
 def _over_all(how: Callable[..., Tensor], own: Tensor, keys: Tensor, columns: Tensor) -> Tensor:
@@ -66,8 +67,8 @@ class _Dot(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, queries: Tensor, rows: Tensor, places: Tensor) -> Tensor:
         ctx.save_for_backward(queries, rows, places)
-        if _use_native(queries, rows):
-            return native.gathered_dot(queries, rows, places)
+        if usable(queries, rows):
+            return gathered_matmul.dot(queries, rows, places)
         if rows.dtype == queries.dtype:
             return _inner(queries, rows, places)
         found = queries.new_empty(places.shape)
@@ -93,8 +94,8 @@ class _WeightedSum(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, weights: Tensor, rows: Tensor, places: Tensor) -> Tensor:
         ctx.save_for_backward(weights, rows, places)
-        if _use_native(weights, rows):
-            return native.gathered_weighted_sum(weights, rows, places)
+        if usable(weights, rows):
+            return gathered_matmul.weighted_sum(weights, rows, places)
         if rows.dtype == weights.dtype:
             return functional.embedding_bag(places, rows, mode="sum", per_sample_weights=weights)
         found = weights.new_empty(len(places), rows.shape[-1])
@@ -120,8 +121,8 @@ class _ScatterAdd(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, weights: Tensor, queries: Tensor, places: Tensor, rows: Tensor) -> Tensor:
         ctx.save_for_backward(weights, queries, places)
-        if _use_native(weights, queries):
-            return native.gathered_scatter_add(weights, queries, places, len(rows)).to(rows.dtype)
+        if usable(weights, queries):
+            return gathered_matmul.scatter_add(weights, queries, places, len(rows)).to(rows.dtype)
         found = queries.new_zeros(rows.shape)
         for part in _parts(places, rows):
             added = weights[part, :, None] * queries[part, None, :]
@@ -143,12 +144,6 @@ class _ScatterAdd(torch.autograd.Function):
 _dot: Callable[..., Tensor] = _Dot.apply
 _weighted_sum: Callable[..., Tensor] = _WeightedSum.apply
 _scatter_add: Callable[..., Tensor] = _ScatterAdd.apply
-
-
-def _use_native(*tensors: Tensor) -> bool:
-    """Are they read where they lie by our own loops?"""
-    plain = all(tensor.dtype == torch.float32 and tensor.is_cpu for tensor in tensors)
-    return plain and native.library() is not None
 
 
 def _inner(queries: Tensor, rows: Tensor, places: Tensor) -> Tensor:

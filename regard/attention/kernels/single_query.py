@@ -11,12 +11,13 @@ import torch
 from torch import Tensor
 
 from regard.attention.core.axes import Context, Weights
-from regard.attention.core.tracing import in_functorch
-from regard.attention.kernels import native, native_single_query
 from regard.attention.kernels.additive import AdditiveKernel
 from regard.attention.kernels.comparison import AdditiveComparison, DotComparison
 from regard.attention.kernels.request import EMPTY, Request
 from regard.attention.kernels.rule import SoftmaxRule
+from regard.native import single_query
+from regard.native.eligibility import refusals, usable
+from regard.native.signatures import StepMemory
 
 KINDS = (DotComparison, AdditiveComparison)
 
@@ -43,7 +44,7 @@ class SingleQuery:
             reasons.append("it takes no bias")
         if request.wants_gradient:
             reasons.append("it has no gradient")
-        if not _plain(comparison.queries):
+        if not usable(comparison.queries, contiguous=True):
             reasons.append("it takes queries of contiguous float32 on a CPU")
         return reasons
 
@@ -58,7 +59,7 @@ class SingleQuery:
             and type(rule) is SoftmaxRule
             and not rule.dropout
             and comparison.bias is None
-            and _plain(comparison.queries)
+            and usable(comparison.queries, contiguous=True)
         )
 
     def prefers(self, request: Request) -> bool:
@@ -81,7 +82,7 @@ class SingleQuery:
             queries, v = comparison.queries, known.own_v(comparison)
         # Sizes one by one: torch takes twice as long to read them from a tuple.
         weights, context = queries.new_empty(*known.shape), queries.new_empty(*known.context_shape)
-        if native_single_query.step(known.memory, queries, v, scale, weights, context, known.work):
+        if single_query.step(known.memory, queries, v, scale, weights, context, known.work):
             return context, weights
         return AdditiveKernel()(request)
 
@@ -106,19 +107,19 @@ class PackedMemory:
         self.held = keys, allowed, reach  # C is told where they are, and cannot hold them
         items = self.shape[:-2].numel()
         self.work = self.shape.numel() * (keys.shape[-1] + values.shape[-1])
-        self.memory = native_single_query.StepMemory(
+        self.memory = StepMemory(
             keys=keys.data_ptr(),
             values=values.data_ptr(),
-            reach=None if reach is None else reach.data_ptr(),
+            max_abs=None if reach is None else reach.data_ptr(),
             allowed=None if allowed is None else allowed.data_ptr(),
             items=items,
             count=self.shape[-1],
             size=comparison.queries.shape[-1],
             width=keys.shape[-1],
-            wide=values.shape[-1],
-            keys_share=items // keys.shape[:-2].numel(),
-            values_share=items // values.shape[:-2].numel(),
-            v_share=items if self.one_v else 1,
+            value_size=values.shape[-1],
+            items_per_keys=items // keys.shape[:-2].numel(),
+            items_per_values=items // values.shape[:-2].numel(),
+            items_per_v=items if self.one_v else 1,
         )
 
     def own_v(self, comparison: AdditiveComparison) -> Tensor:
@@ -156,10 +157,8 @@ class PackedMemory:
 def _of_memory(comparison: DotComparison | AdditiveComparison, request: Request) -> list[str]:
     """Why it cannot read this memory; if it can, that is kept."""
     queries, values, reasons = comparison.queries, request.values, []
-    if torch.compiler.is_compiling() or in_functorch():
-        return ["inside torch.compile, vmap or another transform"]
-    if native.library() is None:
-        return ["the C kernels were not built"]
+    if not usable():
+        return refusals()
     if isinstance(comparison, AdditiveComparison) and not _cached(comparison, request):
         return ["nothing was kept of these keys"]
     keys = _as_compared(comparison, request)
@@ -169,7 +168,7 @@ def _of_memory(comparison: DotComparison | AdditiveComparison, request: Request)
         reasons.append(f"it is for one query an item, and for up to {KEYS} keys")
     elif not (_shared(queries, keys) and _shared(queries, values)):
         reasons.append("neighbours may share a memory, and no other items of a batch")
-    if not (_plain(keys) and _plain(values)):
+    if not usable(keys, values, contiguous=True):
         reasons.append("it takes keys and values of contiguous float32 on a CPU")
     if not reasons:
         request.view.cache[SingleQuery] = PackedMemory(comparison, request)
@@ -185,10 +184,6 @@ def _cached(comparison: AdditiveComparison, request: Request) -> bool:
 def _as_compared(comparison: DotComparison | AdditiveComparison, request: Request) -> Tensor:
     """The keys in the form that scores are computed from."""
     return comparison.keys if isinstance(comparison, DotComparison) else request.cached["e^2k"]
-
-
-def _plain(tensor: Tensor) -> bool:
-    return tensor.dtype == torch.float32 and tensor.is_cpu and tensor.is_contiguous()
 
 
 def _shared(queries: Tensor, own: Tensor) -> bool:

@@ -8,10 +8,11 @@ from torch import Tensor
 from regard.attention.core.axes import Keys, Prepared, Queries, StepState
 from regard.attention.core.numerics import upcast
 from regard.attention.core.options import check_positive
-from regard.attention.core.tracing import is_concrete
-from regard.attention.kernels import Comparison, DotComparison, native
+from regard.attention.kernels import Comparison, DotComparison
 from regard.attention.parameters import scalar, snapshot
 from regard.attention.scores.base import Score, same_size
+from regard.native.eligibility import usable
+from regard.native.l2_normalize import l2_normalize
 
 SHORTEST = 1e-4
 """Vectors shorter than this are not stretched to length 1: the gradient at 0 stays below 1e4."""
@@ -49,14 +50,8 @@ class Cosine(Score):
 
 
 def _unit(vectors: Tensor) -> Tensor:
-    if _use_native(vectors):
-        return native.l2_normalize(vectors, SHORTEST)
+    learns = vectors.requires_grad and torch.is_grad_enabled()
+    if not learns and usable(vectors):
+        return l2_normalize(vectors, SHORTEST)
     lengths = upcast(vectors).norm(dim=-1, keepdim=True).clamp(min=SHORTEST)
     return (upcast(vectors) / lengths).to(vectors.dtype)
-
-
-def _use_native(vectors: Tensor) -> bool:
-    """Are they walked over once, in C? It has no gradient."""
-    learns = vectors.requires_grad and torch.is_grad_enabled()
-    plain = vectors.dtype == torch.float32 and not learns and is_concrete(vectors)
-    return plain and native.library() is not None

@@ -12,7 +12,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from regard.attention.kernels import native, native_multihead_step
+from regard.native import multihead_step
+from regard.native.layer_norm import add_layernorm
 from regard.seq2seq.decoders.base import DecoderState, DecoderStep
 from regard.seq2seq.decoders.fused_cache import FusableDecoderLayer, FusedDecoderCache, residuals
 from regard.seq2seq.nn.fused_transformer import affine, is_plain_layer, runs_natively
@@ -56,19 +57,19 @@ def step(
     hidden = hidden.flatten(0, 1)
     normed = hidden
     if fused.norm is not None:
-        normed = native.add_layernorm(hidden, None, None, fused.norm)
+        normed = add_layernorm(hidden, None, None, fused.norm)
     rows, past, weights = _rows(state, sentences, beams), [], None
     lengths = state.per_sentence["lengths"][:, 0].contiguous()
     for number, layer in enumerate(fused.layers):
         joint = affine(normed, layer.self_projections)
         past.append((*fused.past[number], joint[:, size:]))
-        context = native_multihead_step.past_heads(joint, past[-1], rows.flatten(0, 1), layer.heads)
+        context = multihead_step.read_past(joint, past[-1], rows.flatten(0, 1), layer.heads)
         hidden, normed = layer.sublayers.add_norm(0, hidden, context)
         source = state.per_sentence[f"source.{number}"][:, 0]
         if layer is fused.layers[-1]:
             weights = hidden.new_empty(len(hidden), layer.heads, source.shape[1])
         queries = affine(normed, layer.cross_query)
-        context = native_multihead_step.heads(queries, source, lengths, layer.heads, weights)
+        context = multihead_step.read_memory(queries, source, lengths, layer.heads, weights)
         hidden, normed = layer.sublayers.add_norm(1, hidden, context)
         inner = affine(normed, layer.into).relu_()
         hidden, normed = layer.sublayers.add_norm(2, hidden, inner)

@@ -12,7 +12,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.attention.kernels import native
+from regard.native.eligibility import usable
+from regard.native.int8 import dequantize, quantize_int8
 from regard.seq2seq.decoding.errors import DecodingError
 
 LEVELS = 127
@@ -46,10 +47,10 @@ class Int8Linear(nn.Module):
         rows = inputs.reshape(-1, self.in_features).float()
         if not len(rows):
             return inputs.new_zeros(*inputs.shape[:-1], self.out_features)
-        if native.library() is not None:
-            levels, scales = native.quantize_int8(rows.contiguous())
+        if usable(rows):
+            levels, scales = quantize_int8(rows.contiguous())
             product = torch._int_mm(levels, self.levels.t())
-            outputs = native.dequantize(product, scales, self.scale, self.bias)
+            outputs = dequantize(product, scales, self.scale, self.bias)
         else:
             scale = _scale(rows)
             product = torch._int_mm((rows / scale).round_().to(torch.int8), self.levels.t())

@@ -4,7 +4,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.attention.kernels import native
+from regard.native import log_softmax as vocabulary
+from regard.native.eligibility import usable
 
 BLOCK = 64
 """Words looked at together; of 32 to 128 about equal on a CPU."""
@@ -42,8 +43,8 @@ def top(
 def argmax(log_probs: Float[Tensor, "sentence beam vocabulary"]) -> Int[Tensor, "sentence beam"]:
     """The best word of each beam: argmax, in C, or by the best block, which is quicker, too."""
     words = log_probs.shape[-1]
-    if _use_native(log_probs):
-        return native.argmax(log_probs)
+    if words and usable(log_probs, contiguous=True):
+        return vocabulary.argmax(log_probs)
     blocks = words // BLOCK
     if blocks < 2:
         return log_probs.argmax(-1)
@@ -57,17 +58,6 @@ def argmax(log_probs: Float[Tensor, "sentence beam vocabulary"]) -> Int[Tensor, 
         both = torch.cat([word, last], -1)
         word = both.gather(-1, log_probs.gather(-1, both).argmax(-1, keepdim=True))
     return word[..., 0]
-
-
-def _use_native(log_probs: Tensor) -> bool:
-    """Can the C kernels go over these?"""
-    return (
-        log_probs.is_cpu
-        and log_probs.dtype == torch.float32
-        and log_probs.is_contiguous()
-        and log_probs.shape[-1] > 0
-        and native.library() is not None
-    )
 
 
 def _whole(log_probs: Tensor, scores: Tensor, count: int) -> TopK:

@@ -11,8 +11,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from regard.attention.kernels import native, native_multihead_step
 from regard.attention.multihead import MultiHead
+from regard.native import multihead_step
+from regard.native.layer_norm import add_layernorm
 from regard.seq2seq.nn.fused_transformer import (
     FusedSublayers,
     affine,
@@ -78,13 +79,13 @@ def encode(
     norms = [layer.self_residual.norm for layer in layers]
     normed = hidden
     if layers[0].self_residual.pre_norm:
-        normed = native.add_layernorm(hidden, None, None, norms[0])
+        normed = add_layernorm(hidden, None, None, norms[0])
     for layer, norm in zip(layers, following_norms(norms, final), strict=True):
         attention, (into, out) = layer.self_attention, feed_forward_linears(layer.feed_forward)
         sublayers = FusedSublayers((attention.out, out), _residuals(layer), norm)
         keys_values = affine(normed, concat_linears(attention.key, attention.value))
         queries = affine(normed, transposed_linear(attention.query))
-        context = native_multihead_step.heads(
+        context = multihead_step.read_memory(
             queries, keys_values.unflatten(0, vectors.shape[:2]), lengths, attention.heads, None
         )
         hidden, normed = sublayers.add_norm(0, hidden, context)

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from regard.attention.kernels import native
+from regard.native.dropout import dropout
+from regard.native.eligibility import usable
 
 
 class Dropout(nn.Module):
@@ -29,7 +30,7 @@ class Dropout(nn.Module):
     def forward(self, inputs: Tensor) -> Tensor:
         if not self.training or not self.rate:
             return inputs
-        if inputs.is_cpu and inputs.dtype == torch.float32 and native.library() is not None:
+        if usable(inputs):
             seed = int(torch.randint(2**32, (), dtype=torch.int64))
             outputs: Tensor = _HashDropout.apply(inputs, self.rate, seed)  # type: ignore[no-untyped-call]
             return outputs
@@ -43,9 +44,9 @@ class _HashDropout(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, rate: float, seed: int) -> Tensor:
         ctx.options = rate, seed
-        return native.dropout(inputs, rate, seed)
+        return dropout(inputs, rate, seed)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        return native.dropout(gradient, *ctx.options), None, None
+        return dropout(gradient, *ctx.options), None, None

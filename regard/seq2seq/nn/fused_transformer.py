@@ -10,10 +10,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.attention.kernels import is_overridden, native
+from regard.attention.kernels import is_overridden
 from regard.attention.multihead import MultiHead
 from regard.attention.scores import ScaledDot
 from regard.attention.selection import Softmax
+from regard.native.eligibility import usable
+from regard.native.layer_norm import add_layernorm
 from regard.seq2seq.nn.transformer import Residual
 from regard.seq2seq.nn.transposed_linear import transposed_weight
 
@@ -54,21 +56,18 @@ class FusedSublayers:
             outputs: The sublayer's, before its last linear layer.
         """
         weight, bias = self.projections[sublayer]
-        normed = native.add_layernorm(hidden, outputs @ weight, bias, self.norms[sublayer])
+        normed = add_layernorm(hidden, outputs @ weight, bias, self.norms[sublayer])
         return (hidden if self.pre_norm else normed), normed
 
 
 def runs_natively(training: bool, tensor: Tensor) -> bool:
     """Can the fused layers run on tensors like this one, here and now?"""
     return (
-        native.library() is not None
+        usable(tensor)
         and not is_overridden()
         and not torch.is_grad_enabled()
         and not training
-        and not torch.compiler.is_compiling()
         and not torch.is_autocast_enabled("cpu")
-        and tensor.is_cpu
-        and tensor.dtype == torch.float32
     )
 
 

@@ -11,8 +11,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from regard.attention.kernels import native
-from regard.attention.kernels.autocast import autocast_disabled
+from regard.attention.core.autocast import autocast_disabled
+from regard.native import log_softmax as vocabulary
+from regard.native.eligibility import usable
 
 CHUNK = 1 << 23
 """About so many logits at a time, where they are multiplied with a weight."""
@@ -54,8 +55,8 @@ def log_softmax(
         shifted = logits - logits.amax(-1, keepdim=True).detach()
         return shifted - shifted.clamp(min=lowest).exp().sum(-1, keepdim=True).log()
     flat = logits.reshape(-1, logits.shape[-1])
-    if _use_native(flat):
-        native.log_softmax(flat, bias)
+    if usable(flat, contiguous=True):
+        vocabulary.log_softmax(flat, bias)
         return flat.view(logits.shape)
     for part in _cache_chunks(flat):
         rows = flat[part]
@@ -76,17 +77,6 @@ def chunks(rows: int, vocab_size: int, most: int) -> list[slice]:
     parts = -(-rows // max(1, most // vocab_size))
     step = -(-rows // max(1, parts))
     return [slice(first, min(first + step, rows)) for first in range(0, rows, max(1, step))]
-
-
-def _use_native(logits: Tensor) -> bool:
-    """Can the C kernels take these?"""
-    return (
-        logits.is_cpu
-        and logits.dtype == torch.float32
-        and logits.is_contiguous()
-        and native.library() is not None
-        and not torch.compiler.is_compiling()
-    )
 
 
 def _cache_chunks(logits: Tensor) -> list[slice]:
@@ -114,9 +104,9 @@ class _LinearCrossEntropy(torch.autograd.Function):
         ctx.scaled_by = 1.0
         for rows in chunks(len(features), len(weight), CHUNK):
             logits, labels, chosen = features[rows] @ weight.mT, targets[rows], log_probs[rows]
-            if _use_native(logits):
+            if usable(logits, contiguous=True):
                 ctx.scaled_by = 1 / len(features)
-                losses, chosen[:], grad_bias = native.cross_entropy_with_grad(
+                losses, chosen[:], grad_bias = vocabulary.cross_entropy_with_grad(
                     logits, bias, labels, smoothing, ctx.scaled_by
                 )
                 total += losses.sum()

@@ -12,8 +12,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from regard.attention.kernels.autocast import autocast_disabled
-from regard.attention.kernels.transpose import transposed
+from regard.attention.core.autocast import autocast_disabled
+from regard.native.transpose import transposed
 from regard.seq2seq.nn.deferred_linear import DeferredLinear
 from regard.seq2seq.nn.module_list import TypedModuleList
 from regard.seq2seq.nn.rnn_cells import CellName, RNNCell, State, build_cell, cell_step

@@ -14,7 +14,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from regard.attention.core.errors import OptionError
-from regard.attention.kernels import native
+from regard.native.eligibility import usable
+from regard.native.gru import gru, gru_backward
 
 CellName = Literal["gru", "lstm"]
 State = tuple[Tensor, ...]
@@ -58,8 +59,8 @@ class GRUCell(RNNCell):
         self, input_gates: Tensor, hidden_gates: Tensor, state: State, out: Tensor
     ) -> tuple[State, State]:
         (hidden,) = state
-        if _use_native(input_gates, hidden_gates, hidden, out):
-            out, sigmoids, new = native.gru(input_gates, hidden_gates, hidden, out)
+        if usable(input_gates, hidden_gates, hidden, out, contiguous=True):
+            out, sigmoids, new = gru(input_gates, hidden_gates, hidden, out)
             return (out,), (sigmoids, new, hidden_gates)
         two = 2 * hidden.shape[-1]
         sigmoids = (input_gates[..., :two] + hidden_gates[..., :two]).sigmoid_()
@@ -75,8 +76,8 @@ class GRUCell(RNNCell):
         grad_gates: tuple[Tensor, Tensor],
     ) -> list[Tensor]:
         (grad,), (sigmoids, new, hidden_gates), (hidden,) = grad_state, saved, state
-        if _use_native(hidden_gates, hidden, *grad_gates):
-            return [native.gru_backward(grad, hidden_gates, hidden, sigmoids, new, grad_gates)]
+        if usable(hidden_gates, hidden, *grad_gates, contiguous=True):
+            return [gru_backward(grad, hidden_gates, hidden, sigmoids, new, grad_gates)]
         grad_input, grad_hidden = grad_gates
         size = hidden.shape[-1]
         reset, update = sigmoids.chunk(2, -1)
@@ -127,14 +128,6 @@ class LSTMCell(RNNCell):
         grads[..., 3 * size :] *= grad_hidden * cell_tanh
         grad_gates[1].copy_(grads)
         return [torch.zeros_like(grad_hidden), grad_cell * forget_gate]
-
-
-def _use_native(*tensors: Tensor) -> bool:
-    """Can the C kernels take these?"""
-    return native.library() is not None and all(
-        tensor.is_cpu and tensor.dtype == torch.float32 and tensor.is_contiguous()
-        for tensor in tensors
-    )
 
 
 def build_cell(name: CellName) -> RNNCell:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from regard.attention.kernels import transpose
+from regard.native.transpose import transposed
 
 Version = tuple[int, int]
 """What changes when a weight does: its version counter, and its address."""
@@ -22,7 +22,7 @@ def transposed_weight(weight: Tensor) -> Tensor:
     version = weight._version, weight.data_ptr()
     cached: tuple[Version, Tensor] | None = _cache.get(weight)
     if cached is None or cached[0] != version:
-        cached = version, transpose.transposed(weight)
+        cached = version, transposed(weight)
         _cache[weight] = cached
     return cached[1]
 

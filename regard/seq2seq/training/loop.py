@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from regard.attention.kernels import flush_denormals
+from regard.native.process import flush_denormals
 from regard.seq2seq.batch import Batch
 from regard.seq2seq.errors import RunError
 from regard.seq2seq.protocols import Loss, LossTerm

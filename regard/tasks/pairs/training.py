@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from torch import nn
 
-from regard.attention.kernels import keep_heap
+from regard.native.process import keep_heap
 from regard.seq2seq.data import PairCodec, Tokenizer, plan_batches
 from regard.seq2seq.errors import ConfigError, DataError
 from regard.seq2seq.system.files import write_atomic

@@ -7,13 +7,12 @@ import torch
 from torch import Tensor
 
 from regard import Attention, kernels, scores, selection
-from regard.attention.kernels import native
+from regard.native import loader, parallel
+from regard.native.eligibility import usable
 from regard.seq2seq.decoders import TransformerDecoder, fused_decoder
 from regard.seq2seq.protocols import Encoded
 
-pytestmark = pytest.mark.skipif(
-    native.library() is None, reason="the C kernels were not built here"
-)
+pytestmark = pytest.mark.skipif(not usable(), reason="the C kernels were not built here")
 SIZE, VOCABULARY = 24, 13
 
 
@@ -55,13 +54,13 @@ def run(
     return found
 
 
-@pytest.mark.parametrize("level", range(native.level() + 1))
+@pytest.mark.parametrize("level", range(loader.level() + 1))
 @pytest.mark.parametrize("width", [1, 4])
 @pytest.mark.parametrize("norm", ["pre", "post"])
 def test_it_is_the_layers(
     norm: str, width: int, level: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(native, "level", lambda: level)
+    monkeypatch.setattr(loader, "level", lambda: level)
     model, encoded = decoder(norm), source(7, 4)
     assert model.start(encoded, width).fused is not None
     found = run(model, encoded, width)
@@ -78,7 +77,7 @@ def test_it_is_the_layers(
 def test_any_number_of_threads(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     model, encoded = decoder(), source(6, 5, 2)
     alone = run(model, encoded, 3)
-    monkeypatch.setattr(native, "threads", lambda _: threads)
+    monkeypatch.setattr(parallel, "threads", lambda _: threads)
     for (features, weights, _), (own, read, _) in zip(run(model, encoded, 3), alone, strict=True):
         assert torch.equal(features, own)
         assert torch.equal(weights, read)

@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from regard.attention.kernels import native
+from regard.native import loader, parallel
+from regard.native.eligibility import usable
 from regard.seq2seq.decoding import DecodingError, quantized
 from regard.seq2seq.decoding.int8 import Int8Linear, refusals
 
@@ -97,8 +98,8 @@ def test_a_torch_without_the_product_is_refused(monkeypatch: pytest.MonkeyPatch)
         quantized(nn.Linear(SIZE, OUT), smallest=1)
 
 
-@pytest.mark.skipif(native.library() is None, reason="the C kernels were not built here")
-@pytest.mark.parametrize("level", range(native.level() + 1))
+@pytest.mark.skipif(not usable(), reason="the C kernels were not built here")
+@pytest.mark.parametrize("level", range(loader.level() + 1))
 @pytest.mark.parametrize("bias", [True, False])
 def test_in_c_it_is_what_torch_makes_of_it(
     level: int, bias: bool, monkeypatch: pytest.MonkeyPatch
@@ -106,12 +107,12 @@ def test_in_c_it_is_what_torch_makes_of_it(
     twin = Int8Linear(nn.Linear(SIZE, OUT, bias=bias))
     inputs = torch.randn(17, SIZE) * torch.logspace(-44, 30, 17)[:, None]
     inputs[3], inputs[5, 7], inputs[6, 2] = 0.0, torch.nan, torch.inf
-    monkeypatch.setattr(native, "level", lambda: level)
+    monkeypatch.setattr(loader, "level", lambda: level)
     for threads in (1, 3):
-        monkeypatch.setattr(native, "threads", lambda _, count=threads: count)
+        monkeypatch.setattr(parallel, "threads", lambda _, count=threads: count)
         found = twin(inputs)
         with monkeypatch.context() as without:
-            without.setattr(native, "library", lambda: None)
+            without.setattr(loader, "library", lambda: None)
             truth = twin(inputs)
         assert found[[5, 6]].isnan().all()
         rest = [row for row in range(17) if row not in (5, 6)]

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from regard.attention.kernels import native
+from regard.native import loader
+from regard.native.eligibility import usable
 from regard.seq2seq.decoding.top_k import argmax, top
 
 
@@ -36,10 +37,10 @@ def test_the_first_is_argmax(words: int, dtype: torch.dtype) -> None:
     assert argmax(log_probs)[7, 2] == words // 2
 
 
-@pytest.mark.skipif(native.library() is None, reason="the C kernels were not built here")
-@pytest.mark.parametrize("level", range(native.level() + 1))
+@pytest.mark.skipif(not usable(), reason="the C kernels were not built here")
+@pytest.mark.parametrize("level", range(loader.level() + 1))
 def test_of_equals_c_takes_the_first(level: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "level", lambda: level)
+    monkeypatch.setattr(loader, "level", lambda: level)
     torch.manual_seed(6)
     rounded = torch.randint(0, 4, (17, 1, 3001)).float()
     rounded[1, 0] = -torch.inf

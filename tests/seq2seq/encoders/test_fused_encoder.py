@@ -6,13 +6,12 @@ import pytest
 import torch
 
 from regard import Attention, kernels, scores, selection
-from regard.attention.kernels import native
+from regard.native import loader, parallel
+from regard.native.eligibility import usable
 from regard.seq2seq.batch import Tokens
 from regard.seq2seq.encoders import EncoderBody, TransformerEncoder, fused_encoder
 
-pytestmark = pytest.mark.skipif(
-    native.library() is None, reason="the C kernels were not built here"
-)
+pytestmark = pytest.mark.skipif(not usable(), reason="the C kernels were not built here")
 VOCABULARY = 13
 
 
@@ -38,13 +37,13 @@ def is_fused(model: TransformerEncoder) -> bool:
     return fused_encoder.is_supported(list(model.body.layers), vectors)
 
 
-@pytest.mark.parametrize("level", range(native.level() + 1))
+@pytest.mark.parametrize("level", range(loader.level() + 1))
 @pytest.mark.parametrize("head", [8, 16, 32, 64, 80])
 @pytest.mark.parametrize("norm", ["pre", "post"])
 def test_it_is_the_layers(
     norm: str, head: int, level: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(native, "level", lambda: level)
+    monkeypatch.setattr(loader, "level", lambda: level)
     model, tokens = encoder(norm, head), source(7, 4, 1)
     assert is_fused(model)
     found = model(tokens)
@@ -72,7 +71,7 @@ def test_nothing_to_encode() -> None:
 def test_any_number_of_threads(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     model, tokens = encoder(), source(6, 5, 2)
     alone = model(tokens).values
-    monkeypatch.setattr(native, "threads", lambda _: threads)
+    monkeypatch.setattr(parallel, "threads", lambda _: threads)
     assert torch.equal(model(tokens).values, alone)
 
 

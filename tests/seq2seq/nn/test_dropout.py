@@ -5,7 +5,8 @@ import math
 import pytest
 import torch
 
-from regard.attention.kernels import native
+from regard.native import dropout, loader, parallel
+from regard.native.eligibility import usable
 from regard.seq2seq.nn.dropout import Dropout
 
 COUNT = 1 << 18
@@ -50,17 +51,17 @@ def test_backward_drops_the_same_elements() -> None:
     assert gradient.unique().tolist() == pytest.approx([0.0, 1 / 0.6])
 
 
-@pytest.mark.skipif(native.library() is None, reason="the C kernels were not built here")
+@pytest.mark.skipif(not usable(), reason="the C kernels were not built here")
 def test_the_same_on_every_processor_and_number_of_threads(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     inputs = torch.randn(1000, 33)
-    found = native.dropout(inputs, 0.3, 12345)
-    for level in range(native.level() + 1):
-        monkeypatch.setattr(native, "level", lambda level=level: level)
+    found = dropout.dropout(inputs, 0.3, 12345)
+    for level in range(loader.level() + 1):
+        monkeypatch.setattr(loader, "level", lambda level=level: level)
         for threads in (1, 2, 7):
-            monkeypatch.setattr(native, "threads", lambda _, threads=threads: threads)
-            assert torch.equal(native.dropout(inputs, 0.3, 12345), found)
+            monkeypatch.setattr(parallel, "threads", lambda _, threads=threads: threads)
+            assert torch.equal(dropout.dropout(inputs, 0.3, 12345), found)
 
 
 def test_eval_zero_rate_dtypes_and_strides() -> None:

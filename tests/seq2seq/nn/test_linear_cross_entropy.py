@@ -4,19 +4,18 @@ import pytest
 import torch
 from torch.nn import functional
 
-from regard.attention.kernels import native
+from regard.native import loader, parallel
+from regard.native.eligibility import usable
 from regard.seq2seq.nn import linear_cross_entropy as losses
 from regard.seq2seq.nn.linear_cross_entropy import linear_cross_entropy, log_softmax
 
-pytestmark = pytest.mark.skipif(
-    native.library() is None, reason="the C kernels were not built here"
-)
+pytestmark = pytest.mark.skipif(not usable(), reason="the C kernels were not built here")
 SIZES = [1, 7, 16, 1000, 1025, 2999]
 
 
-@pytest.fixture(params=range(native.level() + 1), autouse=True)
+@pytest.fixture(params=range(loader.level() + 1), autouse=True)
 def _level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "level", lambda: request.param)
+    monkeypatch.setattr(loader, "level", lambda: request.param)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -35,7 +34,7 @@ def test_log_probabilities_are_as_exact_as_torchs(size: int, scale: float) -> No
 def test_any_number_of_threads(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     scores = torch.randn(7, 100)
     alone = log_softmax(scores.clone())
-    monkeypatch.setattr(native, "threads", lambda _: threads)
+    monkeypatch.setattr(parallel, "threads", lambda _: threads)
     assert torch.equal(log_softmax(scores.clone()), alone)
 
 

@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from regard.attention.kernels import native
+from regard.native import loader, parallel, transpose
+from regard.native.eligibility import usable
 from regard.seq2seq.nn import transposed_linear as module
 from regard.seq2seq.nn.transposed_linear import apply_linear, plain_linear, transposed_weight
 
@@ -26,17 +27,17 @@ def test_it_is_the_layer(shape: tuple[int, ...], bias: bool) -> None:
     assert apply_linear(inputs, linear).requires_grad
 
 
-@pytest.mark.skipif(native.library() is None, reason="the C kernels were not built here")
+@pytest.mark.skipif(not usable(), reason="the C kernels were not built here")
 @pytest.mark.parametrize("threads", [1, 2, 5])
-@pytest.mark.parametrize("level", range(native.level() + 1))
+@pytest.mark.parametrize("level", range(loader.level() + 1))
 @pytest.mark.parametrize("shape", [(1, 1), (16, 16), (15, 33), (48, 17), (130, 64), (0, 3)])
 def test_the_native_transpose(
     shape: tuple[int, int], level: int, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(native, "level", lambda: level)
-    monkeypatch.setattr(native, "threads", lambda _: threads)
+    monkeypatch.setattr(loader, "level", lambda: level)
+    monkeypatch.setattr(parallel, "threads", lambda _: threads)
     matrix = torch.randn(shape)
-    assert torch.equal(native.transposed(matrix), matrix.mT)
+    assert torch.equal(transpose.transposed(matrix), matrix.mT)
 
 
 def test_a_changed_weight_is_transposed_again() -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.attention.kernels import native
+from regard.native.eligibility import usable
 from regard.seq2seq.errors import RunError
 from regard.seq2seq.objectives import GuidedAlignmentObjective
 from regard.seq2seq.protocols import Loss, LossTerm
@@ -249,7 +249,7 @@ def _tiny_is_zero():
     return not (torch.full((3,), 1e-40) * 1.0).view(torch.int32).any()
 
 
-@pytest.mark.skipif(platform.machine() != "x86_64" or native.library() is None, reason="needs C")
+@pytest.mark.skipif(platform.machine() != "x86_64" or not usable(), reason="needs C")
 def test_updates_are_made_without_subnormal_numbers():
     model = toy(Telling)
     for _ in updates(model, [[batch([1, 2])]] * 2, Optimiser(model, PLAIN), seed=1):
