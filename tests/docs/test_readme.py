@@ -1,4 +1,4 @@
-"""What the README says is run, and where it points there is something."""
+"""The README, the pages of library and toolkit: examples run, figures are measured, links work."""
 
 import re
 from pathlib import Path
@@ -6,11 +6,16 @@ from pathlib import Path
 import pytest
 
 from regard import masks, scores, selection
+from regard.cli.main import app
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
+LIBRARY = ROOT / "docs" / "library.md"
+TOOLKIT = ROOT / "docs" / "toolkit.md"
+BENCHMARKS = ROOT / "docs" / "benchmarks.md"
+FIGURE = re.compile(r"\d[\d.,–]*(?<=\d)")
 FENCED_PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)(?:#[^)]*)?\)")
+LINK = re.compile(r"(?:\]\(|src=\")(?!https?://|#)([^)#\"]+)(?:#[^)]*)?[)\"]")
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 NOT_A_ROW = {
     *("Score", "Selection", "Mask", "PairIndex", "FromFunction"),
@@ -19,17 +24,39 @@ NOT_A_ROW = {
 """Public names that are no mechanism of their own."""
 
 
-def test_the_python_of_the_readme_runs() -> None:
-    blocks = FENCED_PYTHON.findall(README.read_text())
+@pytest.mark.parametrize("page", [README, LIBRARY], ids=lambda page: page.name)
+def test_the_python_of_a_page_runs(page: Path) -> None:
+    blocks = FENCED_PYTHON.findall(page.read_text())
     assert blocks
     names: dict[str, object] = {}
     for number, block in enumerate(blocks):
-        exec(compile(block, f"README.md, block {number}", "exec"), names)
+        exec(compile(block, f"{page.name}, block {number}", "exec"), names)
+
+
+def test_the_figures_of_the_readme_are_measured() -> None:
+    """They are on the front page of the benchmarks, which is written from the results."""
+    benefits = README.read_text().split("\n- ")[1:4]
+    assert all(benefit.startswith("**") for benefit in benefits)
+    benefits[-1] = benefits[-1].partition("\n\n")[0]
+    measured = set(FIGURE.findall(BENCHMARKS.read_text()))
+    for benefit in benefits:
+        figures = set(FIGURE.findall(re.sub(r"float32|Multi30k|kill -9", "", benefit)))
+        assert figures
+        assert figures <= measured
+
+
+def test_the_readme_stays_short() -> None:
+    assert len(README.read_text().splitlines()) <= 120
+
+
+def test_the_toolkit_has_every_verb() -> None:
+    verbs = set(re.findall(r"^\| `regard (\w+)", TOOLKIT.read_text(), re.MULTILINE))
+    assert verbs == {command.callback.__name__ for command in app.registered_commands}
 
 
 @pytest.mark.parametrize("room", [scores, selection, masks], ids=lambda room: room.__name__)
 def test_every_mechanism_has_a_row(room) -> None:
-    text = README.read_text()
+    text = LIBRARY.read_text()
     missing = [n for n in room.__all__ if n not in NOT_A_ROW and f"| `{n}` |" not in text]
     assert missing == []
 
