@@ -6,27 +6,37 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention import kernels
-from regard.attention import memory as memories
-from regard.attention.cached_step import cached_step, remember_step
 from regard.attention.core.autocast import autocast_disabled
 from regard.attention.core.axes import Prepared, StepState
 from regard.attention.core.errors import DtypeError, ForeignMemoryError, OptionError, shown
 from regard.attention.core.fingerprint import fingerprint, parameter_version
 from regard.attention.core.nonfinite import zero_nonfinite_queries
-from regard.attention.core.numerics import broadcast_batch
 from regard.attention.core.validation import check_bias, check_bias_shape, copy_parameter
-from regard.attention.kernels import Request, View, dispatch
+from regard.attention.fast_paths import cached_step, plain_dot, remember_step
+from regard.attention.kernels import View, dispatch
 from regard.attention.kernels.comparison import take
 from regard.attention.kernels.request import over_heads, restore_nan
 from regard.attention.masks import Mask, as_mask
-from regard.attention.memory import Memory
-from regard.attention.plain_dot import plain_dot
-from regard.attention.read_plan import plan_read
-from regard.attention.reading import Part, Reading, make_part
+from regard.attention.memory import (
+    Memory,
+    ReadPlan,
+    build_memory,
+    set_owner,
+    validate_pairs,
+    zero_hidden,
+)
+from regard.attention.reading import (
+    Part,
+    Reading,
+    concat_readings,
+    make_reading,
+    make_request,
+    plan_read,
+)
 from regard.attention.scores import ScaledDot, Score, as_score
 from regard.attention.scores.function import Function
 from regard.attention.selection import Selection, Softmax
-from regard.attention.state import State, Stateful, check_state, state_keys
+from regard.attention.state import START, State, Stateful, check_state, state_keys
 
 SCORE, SELECT = ScaledDot(), Softmax()
 """What serves where nothing else is given; neither has anything that could change."""
@@ -72,9 +82,9 @@ def attend(
             return found
     score, select = as_score(score), as_selection(select)
     mask = None if mask is None else as_mask(mask)
-    keys, values, guard = memories.validate_pairs(keys, values, guarded=mask is not None)
+    keys, values, guard = validate_pairs(keys, values, guarded=mask is not None)
     many = isinstance(queries, Tensor) and queries.ndim > 1 and queries.shape[-2] > 1
-    memory = memories.build(score, keys, values, mask, guard, once=many)
+    memory = build_memory(score, keys, values, mask, guard, once=many)
     return read(score, select, queries, memory, state=state, bias=bias)
 
 
@@ -91,7 +101,7 @@ class Attention(nn.Module):
         select: How much of each is read; `Softmax()` unless given.
     """
 
-    axes = 0  # of heads
+    head_shape: tuple[int, ...] = ()  # it has no heads
 
     def __init__(
         self, score: Score | Function | None = None, select: Selection | None = None
@@ -120,9 +130,9 @@ class Attention(nn.Module):
         """A memory of these pairs, the keys projected once; the mask hides some for good."""
         mask = as_mask(mask)
         # A mask may still come with the read, so what is not finite is always set aside.
-        keys, values, guard = memories.validate_pairs(keys, values, guarded=True)
-        memory = memories.build(self.score, keys, values, mask, guard)
-        return memories.set_owner(self, memory, (keys.shape[-1], values.shape[-1]))
+        keys, values, guard = validate_pairs(keys, values, guarded=True)
+        memory = build_memory(self.score, keys, values, mask, guard)
+        return set_owner(self, memory, (keys.shape[-1], values.shape[-1]))
 
     def read(
         self,
@@ -162,8 +172,8 @@ class Attention(nn.Module):
 class HeadLayout(Protocol):
     """How queries are spread over heads, and what they read is brought together again."""
 
-    axes: int
-    """How many axes of heads there are before `(query, size)`."""
+    head_shape: tuple[int, ...]
+    """The axes of heads before `(query, size)`."""
 
     def split_heads(self, queries: Tensor) -> Tensor:
         """`(*batch, query, size)` to `(*batch, *heads, query, size)`."""
@@ -186,47 +196,37 @@ def read(
     bias: Tensor | None = None,
     heads: HeadLayout | None = None,
 ) -> Reading:
-    """The recipe from the queries on: check, guard, compare, select, answer."""
-    axes = 0 if heads is None else heads.axes
-    seen = plan_read(queries, memory, mask, axes)
-    queries = seen.as_sequence(queries)
+    """The recipe from the queries on: plan, compare, select, sum."""
+    plan = plan_read(queries, memory, mask, heads.head_shape if heads else ())
+    queries = plan.as_sequence(queries)
     if bias is not None:
         check_bias(bias, queries)
-        shape = seen.shape
         bias = copy_parameter(
-            heads.split_bias(bias, shape) if heads else check_bias_shape(bias, shape)
+            heads.split_bias(bias, plan.shape) if heads else check_bias_shape(bias, plan.shape)
         )
-    if seen.may_have_empty_rows:
-        view = View(seen.pairs, seen.mask)
+    head_axes = len(heads.head_shape) if heads else 0
+    if plan.may_have_empty_rows:
         queries = zero_nonfinite_queries(
-            queries, lambda: over_heads(view.visible_counts() > 0, axes)
+            queries, lambda: over_heads(plan.view.visible_counts() > 0, head_axes)
         )
-    asking = heads.split_heads(queries) if heads else copy_parameter(queries)
-    batch = broadcast_batch(asking.shape[:-2], seen.memory_batch) if heads else seen.shape[:-2]
-    of = state_keys(score, select)
-    if state is None:
-        state = (
-            _initial_state(score, select, memory, (*batch, *seen.shape[-2:]))
-            if of
-            else State({}, {})
-        )
+    queries = heads.split_heads(queries) if heads else copy_parameter(queries)
+    state = _start_or_check(score, select, memory, plan, state)
+    view = plan.view.at_step(state.step) if state.step else plan.view
+    reading = _read_rows(score, select, queries, memory, view, bias, state)
+    if heads is None:
+        if plan.score is None and not state.owners:
+            remember_step(score, select, memory, plan, reading.parts[0].request)
     else:
-        check_state(state, of, (*batch, *seen.shape[-2:]), queries.device)
-    view = View(seen.pairs, seen.mask, batch, state.step)
-    view.cache = seen.cache
-    context, parts, state = _read_rows(score, select, asking, memory, view, bias, state)
-    if not of and seen.cached_step is None and heads is None:
-        remember_step(score, select, memory, seen, parts[0].request)
-    context = heads.merge_heads(context) if heads else context
-    if heads and seen.may_have_empty_rows:
-        # What brings heads together may add a constant; who reads nothing still reads nothing.
-        context = context.masked_fill(~over_heads(view.visible_counts() > 0, axes), 0.0)
-    if memory.nonfinite_keys is not None or memory.nonfinite_values is not None:
-        for faulty in (memory.nonfinite_keys, memory.nonfinite_values):
-            context = restore_nan(context, faulty, view, axes)
-    return Reading(
-        context.squeeze(-2) if seen.is_vector else context, parts, state, seen.is_vector, axes
-    )
+        reading.context, reading.head_axes = heads.merge_heads(reading.context), head_axes
+        if plan.may_have_empty_rows:
+            # The output projection has a bias: re-zero empty rows.
+            empty = ~over_heads(view.visible_counts() > 0, head_axes)
+            reading.context = reading.context.masked_fill(empty, 0.0)
+    for nonfinite in (memory.nonfinite_keys, memory.nonfinite_values):
+        reading.context = restore_nan(reading.context, nonfinite, view, head_axes)
+    if plan.is_vector:
+        reading.context, reading.is_vector = reading.context.squeeze(-2), True
+    return reading
 
 
 def check_owner(memory: Memory, owner: object) -> None:
@@ -253,65 +253,67 @@ def as_selection(select: Selection) -> Selection:
     )
 
 
-def _initial_state(
-    score: Score, select: Selection, memory: Memory, shape: tuple[int, ...]
+def _start_or_check(
+    score: Score, select: Selection, memory: Memory, plan: ReadPlan, state: State | None
 ) -> State:
-    def trace(part: Score | Selection) -> StepState:
+    """The state that was given, if it belongs here; without one, that before the first step."""
+    owners = state_keys(score, select)
+    shape = (*plan.view.batch, *plan.shape[-2:])
+    if state is not None:
+        check_state(state, owners, shape, memory.values.device)
+        return state
+
+    def start(part: Score | Selection) -> StepState:
         return part.start(memory.prepared, shape) if isinstance(part, Stateful) else {}
 
-    return State(trace(score), trace(select), owners=state_keys(score, select))
+    return State(start(score), start(select), owners=owners) if owners else START
 
 
 def _read_rows(
     score: Score, select: Selection, queries: Tensor, memory: Memory,
     view: View, bias: Tensor | None, state: State,
-) -> tuple[Tensor, list[Part], State]:  # fmt: skip
-    """Ask for all queries at once, or one after another if one needs what the last one read."""
+) -> Reading:  # fmt: skip
+    """Read all rows at once, or one after another if one needs what the last one read."""
     rows = queries.shape[-2]
-    # What is huge and hidden would overflow beside what is not: each row gets a memory without it.
-    apart = memory.huge and view.mask is not None
-    if not apart and (rows == 1 or not state.owners):
-        context, part, state = _read_once(score, select, queries, memory, view, bias, state)
-        return context, [part], state
-    contexts, parts = [memory.values.new_zeros(*view.batch, 0, memory.values.shape[-1])], []
+    # A huge key that is hidden would overflow beside the others: each row gets a memory without it.
+    hides_huge = memory.huge and view.mask is not None
+    if not hides_huge and (rows == 1 or not state.owners):
+        return _read_once(score, select, queries, memory, view, bias, state)
+    readings = []
     for row in torch.arange(rows, device=queries.device).split(1):
-        own_bias, own_view = take(bias, row, rows), view.rows(row)
-        allowed = own_view.allowed() if apart else None
-        own = memory if allowed is None else memories.without_hidden(memory, allowed)
-        context, part, state = _read_once(
-            score, select, queries[..., row, :], own, own_view, own_bias, state
+        row_bias, row_view = take(bias, row, rows), view.rows(row)
+        allowed = row_view.allowed() if hides_huge else None
+        visible = memory if allowed is None else zero_hidden(memory, allowed)
+        reading = _read_once(
+            score, select, queries[..., row, :], visible, row_view, row_bias, state
         )
-        contexts.append(context)
-        parts.append(part)
-    return torch.cat(contexts, -2), parts, state
+        readings.append(reading)
+        state = reading.state
+    empty = memory.values.new_zeros(*view.batch, 0, memory.values.shape[-1])
+    return concat_readings(readings, empty, state)
 
 
 def _read_once(
     score: Score, select: Selection, queries: Tensor, memory: Memory,
     view: View, bias: Tensor | None, state: State,
-) -> tuple[Tensor, Part, State]:  # fmt: skip
-    comparison = score.compare(queries, memory.prepared, state.score)
-    comparison.check()
-    comparison = comparison if bias is None else comparison.biased(bias)
-    rule = select.bind(queries, view, state.selection)
-    values = memory.values
-    request = Request(comparison, rule, values, view, memory.cached, memory.nonfinite_keys)
-    if torch.is_autocast_enabled(values.device.type):
-        with autocast_disabled(values.device.type):
-            context, weights = dispatch(request)
+) -> Reading:  # fmt: skip
+    request = make_request(score, select, queries, memory, view, state, bias)
+    request.comparison.check()
+    device = memory.values.device.type
+    if torch.is_autocast_enabled(device):
+        with autocast_disabled(device):
+            answer = dispatch(request)
     else:
-        context, weights = dispatch(request)
-    if weights is not None and memory.nonfinite_keys is not None:
-        weights = request.restore_nan(weights)
-    part = make_part(request, weights)
-    step = state.step + queries.shape[-2]
-    if not state.owners:
-        return context, part, State(state.score, state.selection, step)
-    traces = _advance(score, state.score, part), _advance(select, state.selection, part)
-    return context, part, State(traces[0], traces[1], step, state.owners)
+        answer = dispatch(request)
+    reading = make_reading(request, answer, state)
+    if state.owners:
+        part, after = reading.parts[0], reading.state
+        after.score = _advance(score, state.score, part)
+        after.selection = _advance(select, state.selection, part)
+    return reading
 
 
-def _advance(maker: Score | Selection, trace: StepState, part: Part) -> StepState:
-    if isinstance(maker, Stateful):
-        return maker.advance(trace, part.weights(), part.request)
-    return trace
+def _advance(owner: Score | Selection, state: StepState, part: Part) -> StepState:
+    if isinstance(owner, Stateful):
+        return owner.advance(state, part.weights(), part.request)
+    return state

@@ -1,6 +1,7 @@
 """A key–value memory: prepared once, read many times, written to, reordered with the beams."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Protocol, runtime_checkable
 
@@ -8,10 +9,10 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from regard.attention import kernels
+from regard.attention import kernels, memory_io
 from regard.attention.core.axes import NonFiniteFlags, Prepared, Values
-from regard.attention.core.errors import ForeignMemoryError, ShapeError
-from regard.attention.core.nonfinite import NonFinite
+from regard.attention.core.errors import ForeignMemoryError, OptionError, ShapeError, shown
+from regard.attention.core.nonfinite import NonFinite, is_huge
 from regard.attention.core.numerics import broadcast_batch
 from regard.attention.core.records import cache_field, record, replace, static, tree_map
 from regard.attention.core.tracing import is_concrete
@@ -23,8 +24,10 @@ from regard.attention.core.validation import (
     check_pairs,
     copy_parameter,
 )
+from regard.attention.kernels import View
 from regard.attention.masks import Mask
-from regard.attention.scores.base import Score
+from regard.attention.scores import Score
+from regard.attention.selection import Selection
 from regard.attention.state import check_beams, reordered
 
 
@@ -32,8 +35,8 @@ from regard.attention.state import check_beams, reordered
 class Owner(Protocol):
     """Who prepares memories and reads them: `Attention` or `MultiHead`."""
 
-    axes: int
-    """How many axes of heads its memories have, after the batch."""
+    head_shape: tuple[int, ...]
+    """The axes of heads in its memories, after the batch."""
 
     def prepare(self, keys: Tensor, values: Tensor, mask: Mask | Tensor | None = None) -> "Memory":
         """A memory of these pairs."""
@@ -49,6 +52,35 @@ class Owner(Protocol):
 
     def cache(self, prepared: Prepared) -> Prepared:
         """What kernels cache of prepared keys."""
+
+
+@dataclass(slots=True)
+class ReadPlan:
+    """How queries of one shape read a memory: checked once, reused at every step of a decoder."""
+
+    view: View
+    """Which pairs are compared, under which mask, at step 0; kernels cache what they find in it."""
+
+    shape: tuple[int, ...]
+    """`(*batch, query, key)`, without axes of heads."""
+
+    dtype: torch.dtype
+    """Of the memory: queries are cast to it."""
+
+    is_vector: bool
+    """Is the query a bare vector, answered with a bare vector?"""
+
+    may_have_empty_rows: bool
+    """May a query be fully masked?"""
+
+    score: Score | None = None
+    select: Selection | None = None
+    """Whose next read skips the checks: see `fast_paths.cached_step`."""
+
+    def as_sequence(self, queries: Tensor) -> Tensor:
+        """The queries with their axis, in the memory's dtype."""
+        queries = queries if queries.dtype == self.dtype else queries.to(self.dtype)
+        return queries[None] if self.is_vector else queries
 
 
 @record
@@ -82,8 +114,10 @@ class Memory:
     huge: bool = static(default=False)
     """Are some numbers so large that products with them may overflow?"""
 
-    plans: dict[Any, Any] = cache_field(default_factory=dict, init=False)
-    """What is in sight of such queries as have read it one at a time."""
+    plans: dict[tuple[torch.Size, torch.dtype, torch.layout], ReadPlan] = cache_field(
+        default_factory=dict
+    )
+    """How queries read it one at a time, by their shape, dtype and layout."""
 
     def __len__(self) -> int:
         return self.values.shape[-2]
@@ -160,7 +194,7 @@ class Memory:
         each item of the first. What all share (size 1) stays shared.
         """
         check_beams(index)
-        axes = self.values.ndim - 2 - self._owner().axes
+        axes = self.values.ndim - 2 - len(self._owner().head_shape)
         if index.ndim > axes:
             raise ShapeError(
                 f"an index of shape {tuple(index.shape)} chooses along batch axis {index.ndim} but "
@@ -170,22 +204,43 @@ class Memory:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write to a safetensors file, with a fingerprint of what prepared the keys."""
-        from regard.attention import memory_io  # noqa: PLC0415  # it imports this file
-
         owner = self._owner()
         if owner.parameter_version() != self.parameter_version:
             raise ForeignMemoryError(
                 "the parameters have moved since these keys were prepared, so nobody could read "
                 "them again. Prepare the keys anew, then save."
             )
-        memory_io.save(self, owner.fingerprint(), path)
+        saved = memory_io.SavedMemory(
+            self.prepared,
+            self.values,
+            self.mask,
+            self.nonfinite_keys,
+            self.nonfinite_values,
+            self.sizes,
+        )
+        memory_io.save(saved, owner.fingerprint(), path)
 
     @classmethod
     def load(cls, path: str | PathLike[str], owner: Owner) -> "Memory":
         """Read a file that `save` wrote, for the attention that prepared it or one equal to it."""
-        from regard.attention import memory_io  # noqa: PLC0415  # it imports this file
-
-        return memory_io.load(path, owner)
+        if isinstance(owner, type) or not isinstance(owner, Owner):
+            raise OptionError(
+                f"a memory cannot be loaded for {shown(owner)}. "
+                "Pass the attention that prepared it: Memory.load(path, attention)."
+            )
+        saved = memory_io.load(path, owner)
+        return cls(
+            saved.prepared,
+            saved.values,
+            saved.mask,
+            owner.cache(saved.prepared),
+            saved.nonfinite_keys,
+            saved.nonfinite_values,
+            owner,
+            owner.parameter_version(),
+            saved.sizes,
+            any(is_huge(tensor) for tensor in (saved.values, *saved.prepared.values())),
+        )
 
     def _places(self, index: Tensor | Iterable[int]) -> Int[Tensor, " place"]:
         return as_index("places", index, len(self), self.values.device)
@@ -209,7 +264,7 @@ class Memory:
         return self.owner
 
 
-def build(
+def build_memory(
     score: Score,
     keys: Tensor,
     values: Tensor,
@@ -257,7 +312,7 @@ def set_owner(owner: Owner, memory: Memory, sizes: tuple[int, int]) -> Memory:
     return memory
 
 
-def without_hidden(memory: Memory, allowed: Tensor) -> Memory:
+def zero_hidden(memory: Memory, allowed: Tensor) -> Memory:
     """The memory as one row of queries sees it: keys and values that are hidden are 0.
 
     Args:

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import safetensors
 import safetensors.torch
@@ -19,12 +19,11 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention.core.autocast import autocast_disabled
-from regard.attention.core.errors import ForeignMemoryError, MemoryFileError, OptionError, shown
-from regard.attention.core.nonfinite import is_huge
+from regard.attention.core.axes import NonFiniteFlags, Prepared, Values
+from regard.attention.core.errors import ForeignMemoryError, MemoryFileError, shown
 from regard.attention.core.validation import FLOATS, broadcasts
 from regard.attention.masks import Blocks, Causal, Dense, Lengths, Mask, Prefix, Window
 from regard.attention.masks.base import And, Not, Or, RemappedMask
-from regard.attention.memory import Memory, Owner
 
 FORMAT = "regard memory 2"
 NONFINITE = ("nonfinite_keys", "nonfinite_values")
@@ -35,7 +34,47 @@ DAMAGE = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowE
 """What reading something else than `save` wrote may raise; errors of ours are among them."""
 
 
-def save(memory: Memory, fingerprint: str, path: str | PathLike[str]) -> None:
+class SavedMemory(NamedTuple):
+    """What a file holds of a memory; kernels' caches are computed again from it."""
+
+    prepared: Prepared
+    values: Values
+    mask: Mask | None
+    nonfinite_keys: NonFiniteFlags | None
+    nonfinite_values: NonFiniteFlags | None
+    sizes: tuple[int, int]
+    """Of a key and of a value, before they were prepared."""
+
+
+@runtime_checkable
+class HasPairs(Protocol):
+    """A memory, of which only the tensors matter here."""
+
+    @property
+    def prepared(self) -> Prepared:
+        """The prepared keys, by name."""
+
+    @property
+    def values(self) -> Values:
+        """Their values."""
+
+
+@runtime_checkable
+class Preparer(Protocol):
+    """Who prepares keys and values: an `Attention` or a `MultiHead`."""
+
+    @property
+    def head_shape(self) -> tuple[int, ...]:
+        """The axes of heads in its memories."""
+
+    def prepare(self, keys: Tensor, values: Tensor) -> HasPairs:
+        """A memory of these pairs."""
+
+    def fingerprint(self) -> str:
+        """A hash of what prepared keys depend on."""
+
+
+def save(memory: SavedMemory, fingerprint: str, path: str | PathLike[str]) -> None:
     """Write the memory beside the path, then move it there: a file is whole or not there."""
     tensors = {"values": memory.values}
     tensors |= {f"prepared/{name}": tensor for name, tensor in memory.prepared.items()}
@@ -61,13 +100,8 @@ def save(memory: Memory, fingerprint: str, path: str | PathLike[str]) -> None:
         beside.unlink(missing_ok=True)
 
 
-def load(path: str | PathLike[str], owner: Owner) -> Memory:
+def load(path: str | PathLike[str], owner: Preparer) -> SavedMemory:
     """Read a memory for `owner`, which must be what prepared it, or equal."""
-    if isinstance(owner, type) or not isinstance(owner, Owner):
-        raise OptionError(
-            f"a memory cannot be loaded for {shown(owner)}. "
-            "Pass the attention that prepared it: Memory.load(path, attention)."
-        )
     if not Path(path).is_file():
         raise MemoryFileError(f"there is no file at {path}. Write one first: memory.save(path).")
     metadata, tensors = _read(path)
@@ -116,31 +150,22 @@ def _digest(metadata: Mapping[str, str], tensors: Mapping[str, Tensor]) -> str:
     return digest.hexdigest()
 
 
-def _memory(metadata: dict[str, str], tensors: dict[str, Tensor], owner: Owner) -> Memory:
+def _memory(metadata: dict[str, str], tensors: dict[str, Tensor], owner: Preparer) -> SavedMemory:
     """The memory, each part of it checked; raise one of `DAMAGE` if it is no memory of `owner`."""
     values = tensors.pop("values")
     nonfinite_keys, nonfinite_values = (tensors.pop(name, None) for name in NONFINITE)
     names = [name for name in tensors if name.startswith("prepared/")]
     prepared = {name.removeprefix("prepared/"): tensors.pop(name) for name in names}
     key_size, value_size = (_size(size) for size in json.loads(metadata["sizes"]))
-    _check_prepared(prepared, values, _one_pair(owner, values, key_size, value_size), owner.axes)
+    like = _one_pair(owner, values, key_size, value_size)
+    _check_prepared(prepared, values, like, len(owner.head_shape))
     for each in (nonfinite_keys, nonfinite_values):
         _check_nonfinite(each, values)
     mask = _read_mask(json.loads(metadata["mask"]), tensors)
     if tensors:
         raise MemoryFileError(f"it holds {', '.join(sorted(tensors))}, which belong to no memory")
-    return Memory(
-        prepared,
-        values,
-        mask,
-        owner.cache(prepared),
-        nonfinite_keys,
-        nonfinite_values,
-        owner,
-        owner.parameter_version(),
-        (key_size, value_size),
-        any(is_huge(tensor) for tensor in (values, *prepared.values())),
-    )
+    sizes = key_size, value_size
+    return SavedMemory(prepared, values, mask, nonfinite_keys, nonfinite_values, sizes)
 
 
 def _size(given: object) -> int:
@@ -149,7 +174,7 @@ def _size(given: object) -> int:
     return given
 
 
-def _one_pair(owner: Owner, values: Tensor, key_size: int, value_size: int) -> Memory:
+def _one_pair(owner: Preparer, values: Tensor, key_size: int, value_size: int) -> HasPairs:
     """A memory of one pair by the same owner: what has its form can be read."""
     learned = owner.parameters() if isinstance(owner, nn.Module) else iter(())
     device = next((parameter.device for parameter in learned), values.device)
@@ -158,7 +183,7 @@ def _one_pair(owner: Owner, values: Tensor, key_size: int, value_size: int) -> M
         return owner.prepare(*(each.to(device) for each in pair))
 
 
-def _check_prepared(prepared: dict[str, Tensor], values: Tensor, like: Memory, axes: int) -> None:
+def _check_prepared(prepared: dict[str, Tensor], values: Tensor, like: HasPairs, axes: int) -> None:
     """Raise unless values and prepared keys have the form of a memory that was just prepared."""
     if set(prepared) != set(like.prepared):
         raise MemoryFileError(f"it has {', '.join(sorted(prepared)) or 'nothing'} of the keys")

@@ -6,7 +6,6 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from regard.attention import memory as memories
 from regard.attention.attend import Attention, check_owner, read
 from regard.attention.core.axes import Prepared
 from regard.attention.core.errors import OptionError, shown
@@ -14,7 +13,7 @@ from regard.attention.core.fingerprint import fingerprint, parameter_version
 from regard.attention.core.options import check_int
 from regard.attention.core.validation import check_bias_shape
 from regard.attention.masks import Mask, as_mask
-from regard.attention.memory import Memory
+from regard.attention.memory import Memory, build_memory, set_owner, validate_pairs
 from regard.attention.parameters import check_dtype_device, check_size
 from regard.attention.reading import Reading
 from regard.attention.scores import FromFunction
@@ -75,7 +74,8 @@ class MultiHead(nn.Module):
                 "Give a key_heads that divides heads."
             )
         self.heads, self.key_heads, self.head_size = heads, key_heads, head_size
-        self.axes = 1 if heads == key_heads else 2
+        groups = () if heads == key_heads else (heads // key_heads,)
+        self.head_shape: tuple[int, ...] = (key_heads, *groups)
         self.query = nn.Linear(query_size, heads * head_size, bias)
         self.key = nn.Linear(key_size, key_heads * head_size, bias)
         self.value = nn.Linear(value_size, key_heads * head_size, bias)
@@ -85,7 +85,7 @@ class MultiHead(nn.Module):
                 f"make is {shown(make)}. Give what builds the attention of one head: "
                 "lambda: Attention(…), or the class Attention itself."
             )
-        self.attention = _stacked([make() for _ in range(key_heads)], grouped=self.axes == 2)
+        self.attention = _stacked([make() for _ in range(key_heads)], grouped=bool(groups))
 
     def forward(
         self,
@@ -139,26 +139,25 @@ class MultiHead(nn.Module):
     def split_heads(self, queries: Tensor) -> Tensor:
         """`(*batch, query, size)` to `(*batch, *heads, query, head_size)`."""
         _check_fits(self.query, "queries", queries)
-        groups = [self.heads] if self.axes == 1 else [self.key_heads, self.heads // self.key_heads]
-        split = self.query(queries).unflatten(-1, [*groups, self.head_size])
-        return split.movedim(-2 - self.axes, -2)
+        split = self.query(queries).unflatten(-1, [*self.head_shape, self.head_size])
+        return split.movedim(-2 - len(self.head_shape), -2)
 
     def merge_heads(self, context: Tensor) -> Tensor:
         """`(*batch, *heads, query, head_size)` to `(*batch, query, size)`."""
-        together: Tensor = self.out(context.movedim(-2, -2 - self.axes).flatten(-1 - self.axes))
-        return together
+        axes = len(self.head_shape)
+        merged: Tensor = self.out(context.movedim(-2, -2 - axes).flatten(-1 - axes))
+        return merged
 
     def split_bias(self, bias: Tensor, shape: tuple[int, ...]) -> Tensor:
         """A bias for all heads, or for each, with the axes of heads."""
+        ones = [1] * len(self.head_shape)
         if bias.ndim != len(shape) + 1:
-            return check_bias_shape(bias, shape).unflatten(-2, [*[1] * self.axes, bias.shape[-2]])
+            return check_bias_shape(bias, shape).unflatten(-2, [*ones, bias.shape[-2]])
         bias = check_bias_shape(bias, (*shape[:-2], self.heads, *shape[-2:]))
-        if self.axes == 1 or bias.shape[-3] == 1:
-            return bias if self.axes == 1 else bias.unsqueeze(-3)
-        return bias.unflatten(-3, [self.key_heads, self.heads // self.key_heads])
+        return bias.unflatten(-3, ones if bias.shape[-3] == 1 else self.head_shape)
 
     def _memory(self, keys: Tensor, values: Tensor, mask: Mask | None, *, guarded: bool) -> Memory:
-        keys, values, guard = memories.validate_pairs(keys, values, guarded=guarded)
+        keys, values, guard = validate_pairs(keys, values, guarded=guarded)
         _check_fits(self.key, "keys", keys)
         _check_fits(self.value, "values", values)
         sizes = keys.shape[-1], values.shape[-1]
@@ -166,14 +165,14 @@ class MultiHead(nn.Module):
         if guarded and not torch.is_grad_enabled():  # it will be read step by step
             keys, values = keys.contiguous(), values.contiguous()
         if guard is not None:
-            guard.over_heads(self.axes)
+            guard.over_heads(len(self.head_shape))
             keys, values = guard.zero_keys(keys), guard.zero_values(values)
-        memory = memories.build(self.attention.score, keys, values, mask, guard)
-        return memories.set_owner(self, memory, sizes)
+        memory = build_memory(self.attention.score, keys, values, mask, guard)
+        return set_owner(self, memory, sizes)
 
     def _split(self, projected: Tensor) -> Tensor:
         split = projected.unflatten(-1, [self.key_heads, self.head_size]).transpose(-2, -3)
-        return split if self.axes == 1 else split.unsqueeze(-3)
+        return split if len(self.head_shape) == 1 else split.unsqueeze(-3)
 
     def _read(
         self, queries: Tensor, memory: Memory, state: State | None,

@@ -55,6 +55,10 @@ class State:
         return tree_map(self, lambda tensor: reordered(tensor, index))
 
 
+START = State({}, {})
+"""Before the first step, where nobody needs a state."""
+
+
 def reordered(tensor: Tensor, index: Int[Tensor, "..."]) -> Tensor:
     """A tensor with its batch axes chosen anew.
 

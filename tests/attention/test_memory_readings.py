@@ -35,7 +35,7 @@ def asked(owner: nn.Module, content: Content) -> Reading:
 def forgetful(reading: Reading) -> Reading:
     """The reading without the weights that came with its context: they must be found again."""
     for part in reading.parts:
-        part.found = None
+        part.cached_weights = None
     return reading
 
 

@@ -154,7 +154,7 @@ def test_weights_after_a_change_in_place_are_an_error(
     with torch.no_grad():
         given[which].copy_(~given[which] if which == "mask" else given[which] + 1)
     assert torch.equal(again.weights, used)  # asked for in time, they are kept
-    if reading.parts[0].found is None:
+    if reading.parts[0].cached_weights is None:
         with pytest.raises(ChangedInputError, match="changed in place"):
             ASKED[ask](reading)
     else:

@@ -91,7 +91,7 @@ def test_any_number_of_threads(threads: int, monkeypatch: pytest.MonkeyPatch) ->
 def test_it_is_what_a_decoder_gets() -> None:
     queries, keys, values = draw((3,), (3,))
     reading = Attention().prepare(keys, values).read(queries)
-    assert reading.parts[0].found is not None  # the weights came with the context
+    assert reading.parts[0].cached_weights is not None  # the weights came with the context
     assert kernels.SingleQuery in reading.parts[0].request.view.cache
 
 

@@ -50,7 +50,8 @@ def test_rows_are_rows_of_the_weights(score, select, plan: Plan) -> None:
     case = plan.case()
     reading = case.ask(make(score, select, training=True))
     last = case.shape[-2] - 1
-    reading.parts[0].found = None if len(reading.parts) == 1 else reading.parts[0].found
+    if len(reading.parts) == 1:
+        reading.parts[0].cached_weights = None
     rows = reading.rows([last, 0])
     torch.testing.assert_close(rows, reading.weights[..., [last, 0], :], **EXACT)
 

@@ -5,8 +5,8 @@ import torch
 from torch import Tensor, nn
 
 from regard import attend, kernels, masks, scores, selection
-from regard.attention import plain_dot as straights
 from regard.attention.core.errors import DtypeError, KernelError, ShapeError
+from regard.attention.fast_paths import plain_dot
 
 SIZE = 6
 SCORES = {
@@ -39,7 +39,7 @@ def test_it_reads_what_the_reference_reads(
 
     def answers(mask: masks.Mask | None) -> list[Tensor]:
         own = [each.detach().requires_grad_(learning) for each in given]
-        assert straights.plain_dot(score, select, *own) is not None
+        assert plain_dot(score, select, *own) is not None
         reading = attend(*own, score=score, select=select, mask=mask)
         assert reading.state.step == shape[0]
         used = own[:1] + own[2:] if name == "location" else own
@@ -74,18 +74,18 @@ class Halved(scores.Dot):
     ],
 )
 def test_others_go_the_usual_way(score: object, select: object) -> None:
-    assert straights.plain_dot(score, select, *drawn(40, 40)) is None
+    assert plain_dot(score, select, *drawn(40, 40)) is None
 
 
 def test_so_do_tensors_that_are_not_plain() -> None:
     queries, keys, values = drawn(40, 40)
     usual = scores.Dot(), selection.Softmax()
-    assert straights.plain_dot(*usual, queries, nn.Parameter(keys.detach()), values) is None
-    assert straights.plain_dot(*usual, queries.double(), keys.double(), values.double()) is None
-    assert straights.plain_dot(*usual, queries[0, 0], keys[0, 0], values[0, 0]) is None
-    assert straights.plain_dot(*usual, queries[:1], keys, values) is None
+    assert plain_dot(*usual, queries, nn.Parameter(keys.detach()), values) is None
+    assert plain_dot(*usual, queries.double(), keys.double(), values.double()) is None
+    assert plain_dot(*usual, queries[0, 0], keys[0, 0], values[0, 0]) is None
+    assert plain_dot(*usual, queries[:1], keys, values) is None
     with torch.autocast("cpu", torch.bfloat16):
-        assert straights.plain_dot(*usual, queries, keys, values) is None
+        assert plain_dot(*usual, queries, keys, values) is None
 
 
 def test_errors_are_those_of_the_usual_way() -> None:
