@@ -73,7 +73,7 @@ def _answering(model: EncoderDecoder, case: dict[str, Any]) -> Callable[[], list
     sources, batches = captions.trained()["sources"], []
     for rows in captions.in_batches(sources):
         batch = SourceTarget(range(len(rows)), Tokens(*captions.padded(rows)))
-        search = Beam(case["beam"], longest=captions.longest_for(rows), patience=1.0)
+        search = Beam(case["beam"], max_length=captions.longest_for(rows), patience=1.0)
         batches.append((search, batch))
 
     def call() -> list[list[int]]:
@@ -85,7 +85,7 @@ def _answering(model: EncoderDecoder, case: dict[str, Any]) -> Callable[[], list
 
 
 def _translating(model: EncoderDecoder, case: dict[str, Any]) -> Callable[[], object]:
-    endless, search = Endless(model), Beam(case["beam"], longest=case["tokens"])
+    endless, search = Endless(model), Beam(case["beam"], max_length=case["tokens"])
     batches = [_pairs(sides) for sides in captions.sentence_batches()[: case["batches"]]]
 
     def call() -> object:

@@ -2,7 +2,7 @@
 
 Searches (frozen values; `search(model, batch)` gives hypotheses with their own weights):
 `Greedy`, `Beam`, `Sampling`, and `Forced` for a given target. Steppers around steppers: `Ensemble`,
-`Constrained`. `Streaming` answers any number of inputs in their order.
+`Constrained`. `BatchedPredictor` decodes any number of inputs, in order and in bounded memory.
 """
 
 from regard.seq2seq.decoding.beam import Beam

@@ -1,4 +1,4 @@
-"""What a search did, step by step; hypotheses are read back from it once, at the end."""
+"""Tokens and backpointers of every step, from which hypotheses are read back at the end."""
 
 from dataclasses import dataclass, field
 from itertools import islice
@@ -6,21 +6,19 @@ from itertools import islice
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.seq2seq.batch import Batch
-from regard.seq2seq.decoding.output_limit import source_lengths, source_width
 from regard.seq2seq.protocols import Hypothesis
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Where a hypothesis stopped, and what it was worth."""
+    """The last step of a hypothesis, and its scores."""
 
     sentence: int
     length: int
-    """Tokens chosen, `END` among them if it has ended."""
+    """Tokens chosen, EOS included if it has ended."""
 
     beam: int
-    """Of the beams that its last token was chosen *from* if it has ended; else the one it *is*."""
+    """The beam its EOS was chosen *from* if it has ended; else the beam it *is*."""
 
     score: float
     log_prob: float
@@ -29,78 +27,72 @@ class Ended:
 
 @dataclass(slots=True)
 class Backpointers:
-    """Tokens, parents and weights of every step, as they were: nothing is reordered.
+    """Tokens, backpointers and weights of every step as they were: nothing is reordered.
 
-    Tokens and parents of a step are one list, a row after the other: lists in lists are many, and
-    Python looks through all that it holds when many were made.
+    Tokens and backpointers of a step are one flat list, row after row: many nested lists would
+    keep the garbage collector busy.
     """
 
-    batch: Batch
+    source_lengths: list[int] | None = None
+    """How many columns of the weights are each sentence's own; the rest is padding. None: all."""
+
     rows: list[dict[int, int]] = field(default_factory=list)
-    """At each step, in which row a sentence was."""
+    """At each step, the row of each active sentence."""
 
-    width: int = 1
-    """How many beams a sentence has."""
-
+    beam_size: int = 1
     tokens: list[list[int]] = field(default_factory=list)
     parents: list[list[int]] = field(default_factory=list)
     weights: list[Float[Tensor, "sentence beam source"] | None] = field(default_factory=list)
 
     def add(
         self,
-        live: list[int],
+        active: list[int],
         tokens: Int[Tensor, "sentence beam"],
         parents: Int[Tensor, "sentence beam"],
         weights: Float[Tensor, "sentence beam source"] | None,
     ) -> None:
-        """One step: the new beams, whence each came, and what the *old* ones read."""
-        self.rows.append({sentence: row for row, sentence in enumerate(live)})
-        self.width = tokens.shape[1]
+        """One step: the new beams, the old beam of each, and the weights of the *old* ones."""
+        self.rows.append({sentence: row for row, sentence in enumerate(active)})
+        self.beam_size = tokens.shape[1]
         self.tokens.append(tokens.flatten().tolist())
         self.parents.append(parents.flatten().tolist())
         self.weights.append(weights)
 
-    def back(self, finishes: list[list[Ended]]) -> list[list[Hypothesis]]:
-        """Read every hypothesis back from its end."""
-        ends = [finish for ways in finishes for finish in ways]
-        paths = [self._path(end) for end in ends]
-        weights = self._weights([end.sentence for end in ends], [beams for _, beams in paths])
-        found = iter(
-            Hypothesis(tokens, end.score, end.log_prob, read, end.ended)
-            for end, (tokens, _), read in zip(ends, paths, weights, strict=True)
+    def hypotheses(self, ends: list[list[Ended]]) -> list[list[Hypothesis]]:
+        """The hypotheses of each sentence, read back from their ends."""
+        flat = [end for each in ends for end in each]
+        paths = [self._path(end) for end in flat]
+        weights = self._weights([end.sentence for end in flat], [beams for _, beams in paths])
+        hypotheses = iter(
+            Hypothesis(tokens, end.score, end.log_prob, rows, end.ended)
+            for end, (tokens, _), rows in zip(flat, paths, weights, strict=True)
         )
-        return [list(islice(found, len(ways))) for ways in finishes]
+        return [list(islice(hypotheses, len(each))) for each in ends]
 
-    def _path(self, finish: Ended) -> tuple[list[int], list[int]]:
-        """Its tokens without `END`, and for each token, `END` too, the beam it was chosen from."""
-        beam = finish.beam
-        tokens, beams = [], [beam] if finish.ended else []
-        for step in reversed(range(finish.length - finish.ended)):
-            place = self.rows[step][finish.sentence] * self.width + beam
-            tokens.append(self.tokens[step][place])
-            beam = self.parents[step][place]
+    def _path(self, end: Ended) -> tuple[list[int], list[int]]:
+        """Its tokens without EOS, and for each token, EOS too, the beam it was chosen from."""
+        beam = end.beam
+        tokens, beams = [], [beam] if end.ended else []
+        for step in reversed(range(end.length - end.ended)):
+            index = self.rows[step][end.sentence] * self.beam_size + beam
+            tokens.append(self.tokens[step][index])
+            beam = self.parents[step][index]
             beams.append(beam)
         return tokens[::-1], beams[::-1]
 
-    def _weights(self, sentences: list[int], ways: list[list[int]]) -> list[Tensor | None]:
-        """Of all hypotheses at once, step by step: row by row would take as long as a search."""
-        known = [weights for weights in self.weights if weights is not None]
-        if not ways or len(known) < len(self.weights):
-            return [None] * len(ways)
-        read = known[0].new_zeros(len(ways), max(map(len, ways)), known[0].shape[-1])
-        for step in range(read.shape[1]):
-            here = [number for number, beams in enumerate(ways) if step < len(beams)]
+    def _weights(self, sentences: list[int], paths: list[list[int]]) -> list[Tensor | None]:
+        """Of all hypotheses together, step by step: row by row would take as long as a search."""
+        steps = [weights for weights in self.weights if weights is not None]
+        if not paths or len(steps) < len(self.weights):
+            return [None] * len(paths)
+        columns = steps[0].shape[-1]
+        weights = steps[0].new_zeros(len(paths), max(map(len, paths)), columns)
+        for step in range(weights.shape[1]):
+            here = [number for number, beams in enumerate(paths) if step < len(beams)]
             rows = [self.rows[step][sentences[number]] for number in here]
-            read[here, step] = known[step][rows, [ways[number][step] for number in here]]
-        widths = self._widths(known[0].shape[-1])
+            weights[here, step] = steps[step][rows, [paths[number][step] for number in here]]
+        lengths = self.source_lengths
         return [
-            own[: len(beams), : widths[sentence]].clone()
-            for own, beams, sentence in zip(read, ways, sentences, strict=True)
+            own[: len(beams), : columns if lengths is None else lengths[sentence]].clone()
+            for own, beams, sentence in zip(weights, paths, sentences, strict=True)
         ]
-
-    def _widths(self, columns: int) -> list[int]:
-        """How many columns each sentence has of its own: padding belongs to the batch."""
-        lengths = source_lengths(self.batch)
-        if lengths is None or columns != source_width(self.batch):
-            return [columns] * len(self.batch.items)
-        return lengths

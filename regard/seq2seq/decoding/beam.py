@@ -1,9 +1,9 @@
-"""Beam search: the best few ways at once.
+"""Beam search.
 
-Each step is four small moves: `top` expands every beam to twice as many candidates as there are
-beams; those of the first `width` that have ended are set aside; the best that have not ended go on;
-and a sentence leaves the batch when nothing better can come for it. What was chosen is kept as a
-trail and read back at the end, so only the model's state is ever reordered.
+Each step is four small moves: `top_k` expands the beams to twice as many candidates as there are
+beams; those of the first `beam_size` that are EOS go to the n-best lists; the best others become
+the beams; and a sentence leaves the batch when nothing better can come for it. Tokens are kept as
+backpointers and read back at the end, so only the model's state is ever reordered.
 """
 
 import math
@@ -17,155 +17,161 @@ from regard.attention.core.errors import OptionError
 from regard.attention.core.options import check_int
 from regard.seq2seq.batch import BOS, EOS, Batch
 from regard.seq2seq.decoding.backpointers import Backpointers, Ended
-from regard.seq2seq.decoding.bounds import MOST_HYPOTHESES, MOST_TOKENS
-from regard.seq2seq.decoding.finished import Finished
+from regard.seq2seq.decoding.bounds import MAX_BEAM_SIZE
 from regard.seq2seq.decoding.greedy import Greedy
-from regard.seq2seq.decoding.output_limit import OutputLimit, device_of, limits
+from regard.seq2seq.decoding.n_best import NBestLists
+from regard.seq2seq.decoding.output_limit import (
+    MaxLength,
+    OutputLimit,
+    check_max_length,
+    device_of,
+    encoded_lengths,
+    max_lengths,
+)
 from regard.seq2seq.decoding.penalty import Penalty, PowerPenalty
-from regard.seq2seq.decoding.stepwise import checked
-from regard.seq2seq.decoding.top_k import top
+from regard.seq2seq.decoding.stepwise import check_not_nan
+from regard.seq2seq.decoding.top_k import top_k
 from regard.seq2seq.protocols import Hypothesis, Stepper
-
-Scores = Float[Tensor, "sentence beam"]
-Numbers = Int[Tensor, "sentence beam"]
 
 
 @dataclass(frozen=True)
 class Beam:
-    """The best hypotheses that a search with so many ways at once finds.
+    """Beam search, with a length penalty and early stopping.
 
-    Hypotheses that have ended come first, by their score; one that was cut off at the longest
-    length is given only if fewer have ended than were asked for. With one way it is greedy search.
+    Hypotheses that have ended come first, by their score; one that was cut off at the maximum
+    length is returned only if fewer have ended than were asked for. Beam size 1 is greedy search.
 
     Args:
-        width: How many ways are followed at once.
-        best: How many hypotheses are given back, the best first.
+        beam_size: How many hypotheses of a sentence are extended at a time.
+        n_best: How many hypotheses are returned, the best first.
         penalty: By what a log-probability is divided to rank it.
-        longest: How many tokens an answer may have, `END` among them.
-        stop: Stop as soon as nothing better can come. The answers are the same without it.
-        patience: Stop as soon as so many times `width` hypotheses have ended, too (Kasai 2022). Few
-            sentences have a better one later. If None, only as `stop` says.
+        max_length: How many tokens an output may have, EOS included.
+        early_stopping: Stop as soon as nothing better can come. The outputs are the same without.
+        patience: Stop also as soon as patience · beam_size hypotheses have ended (Kasai 2022). Few
+            sentences have a better one later. If None, only as `early_stopping` says.
     """
 
-    width: int = 5
-    best: int = 1
+    beam_size: int = 5
+    n_best: int = 1
     penalty: Penalty = field(default_factory=PowerPenalty)
-    longest: OutputLimit | int = field(default_factory=OutputLimit)
-    stop: bool = True
+    max_length: MaxLength = field(default_factory=OutputLimit)
+    early_stopping: bool = True
     patience: float | None = None
 
     def __post_init__(self) -> None:
-        check_int("width", self.width, 1, MOST_HYPOTHESES)
-        check_int("best", self.best, 1, MOST_HYPOTHESES)
-        if self.best > self.width:
+        check_int("beam_size", self.beam_size, 1, MAX_BEAM_SIZE)
+        check_int("n_best", self.n_best, 1, MAX_BEAM_SIZE)
+        if self.n_best > self.beam_size:
             raise OptionError(
-                f"best is {self.best} but width is {self.width}. "
-                "A beam finds no more hypotheses than it is wide: give a greater width."
+                f"n_best is {self.n_best} but beam_size is {self.beam_size}. "
+                "A beam search returns at most beam_size hypotheses: give a greater one."
             )
-        if not isinstance(self.longest, OutputLimit):
-            check_int("longest", self.longest, 1, MOST_TOKENS)
+        check_max_length(self.max_length)
         if self.patience is not None and not self.patience > 0:
             raise OptionError(f"patience is {self.patience}. Give more than 0, or None.")
 
     def __call__(self, model: Stepper, batch: Batch) -> list[list[Hypothesis]]:
-        if self.width > 1:
+        if self.beam_size > 1:
             return _BeamSearch(self, model, batch).run()
-        found = Greedy(self.longest)(model, batch)
-        return [[self._ranked(way) for way in ways] for ways in found]
+        greedy = Greedy(self.max_length)(model, batch)
+        return [[self._ranked(hypothesis) for hypothesis in each] for each in greedy]
 
-    def _ranked(self, way: Hypothesis) -> Hypothesis:
-        return replace(way, score=way.log_prob / self.penalty(len(way.tokens) + way.ended))
+    def _ranked(self, hypothesis: Hypothesis) -> Hypothesis:
+        length = len(hypothesis.tokens) + hypothesis.ended
+        return replace(hypothesis, score=hypothesis.log_prob / self.penalty(length))
 
 
 class _BeamSearch:
-    """One batch on its way."""
+    """The search of one batch."""
 
     def __init__(self, options: Beam, model: Stepper, batch: Batch) -> None:
         self.options, self.model = options, model
-        device, width = device_of(batch), options.width
-        most = limits(options.longest, batch)
-        self.trail = Backpointers(batch)
-        self.start = model.start(batch, width)
-        self.live = torch.arange(len(most), device=device)
-        self.limits = torch.tensor(most, device=device)
-        self.tokens = torch.full((len(most), width), BOS, device=device)
+        device, limits = device_of(batch), max_lengths(options.max_length, batch)
+        shape = len(limits), options.beam_size
+        self.state = model.start(batch, options.beam_size)
+        self.backpointers = Backpointers(encoded_lengths(self.state))
+        self.active = torch.arange(len(limits), device=device)
+        self.limits = torch.tensor(limits, device=device)
+        self.tokens = torch.full(shape, BOS, device=device)
         # All beams are the same at first, so that all but one must not count.
-        self.totals = torch.full((len(most), width), -math.inf, dtype=torch.float64, device=device)
-        self.totals[:, 0] = 0.0
-        self.finished = Finished.none(len(most), options.best, device)
-        self.ended = torch.zeros(len(most), dtype=torch.long, device=device)
-        self.cut: dict[int, list[Ended]] = {}
-        divisors = [options.penalty(length) for length in range(1, max(most, default=0) + 1)]
+        self.log_probs = torch.full(shape, -math.inf, dtype=torch.float64, device=device)
+        self.log_probs[:, 0] = 0.0
+        self.n_best = NBestLists.empty(len(limits), options.n_best, device)
+        self.ended = torch.zeros(len(limits), dtype=torch.long, device=device)
+        self.cut_off: dict[int, list[Ended]] = {}
+        divisors = [options.penalty(length) for length in range(1, max(limits, default=0) + 1)]
         self.divisors = torch.tensor(divisors, dtype=torch.float64, device=device)
-        self.greatest = self.divisors.cummax(0).values if divisors else self.divisors
+        self.max_divisors = self.divisors.cummax(0).values if divisors else self.divisors
 
     @torch.no_grad()
     def run(self) -> list[list[Hypothesis]]:
-        """Step until no sentence is left, then read back."""
-        state, step = self.start, 0
-        while len(self.live):
-            made = self.model.step(self.tokens, state)
-            parents = self._choose(made.log_probs, step, made.weights)
+        """Step until no sentence is active, then read the hypotheses back."""
+        step, state = 0, self.state
+        while len(self.active):
+            output = self.model.step(self.tokens, state)
+            parents = self._extend(output.log_probs, step, output.weights)
             step += 1
             done = self._done(step)
-            state = made.state
+            state = output.state
             if bool(done.any()):
                 rest = (~done).nonzero()[:, 0]
-                self.live, self.tokens, parents = self.live[rest], self.tokens[rest], parents[rest]
-                self.totals = self.totals[rest]
+                self.active, self.tokens = self.active[rest], self.tokens[rest]
+                self.log_probs, parents = self.log_probs[rest], parents[rest]
                 state = state.keep(rest) if len(rest) else state
-            if len(self.live):
+            if len(self.active):
                 state = state.reorder(parents)
-        return self.trail.back([self._best(sentence) for sentence in range(len(self.limits))])
+        ends = [self._best(sentence) for sentence in range(len(self.limits))]
+        return self.backpointers.hypotheses(ends)
 
-    def _choose(
+    def _extend(
         self,
         log_probs: Float[Tensor, "sentence beam vocabulary"],
         step: int,
         weights: Float[Tensor, "sentence beam source"] | None,
-    ) -> Numbers:
-        """Set aside what ends here, go on with the rest; say whence each beam came."""
-        width, words = self.options.width, log_probs.shape[-1]
-        totals, numbers = top(log_probs, self.totals, 2 * width)
-        checked(totals, step)
-        parents, tokens = numbers // words, numbers % words
-        ends = tokens == EOS
-        first = totals[:, :width].masked_fill(~ends[:, :width], -math.inf)
-        self.ended[self.live] += (first > -math.inf).sum(-1)
-        divisor = float(self.divisors[step])
-        self.finished.take(self.live, first, parents[:, :width], divisor, step + 1)
-        # Stable, so that the best that have not ended come first in their order. There are enough
-        # of them: each beam ends in one way only.
-        order = ends.byte().sort(dim=-1, stable=True).indices[:, :width]
-        self.tokens, self.totals = tokens.gather(-1, order), totals.gather(-1, order)
+    ) -> Int[Tensor, "sentence beam"]:
+        """Extend each beam by a token, apart from those that end here; which beam each was."""
+        beam_size, vocab_size = self.options.beam_size, log_probs.shape[-1]
+        totals, candidates = top_k(log_probs, self.log_probs, 2 * beam_size)
+        check_not_nan(totals, step)
+        parents, tokens = candidates // vocab_size, candidates % vocab_size
+        is_eos = tokens == EOS
+        finished = totals[:, :beam_size].masked_fill(~is_eos[:, :beam_size], -math.inf)
+        self.ended[self.active] += (finished > -math.inf).sum(-1)
+        self.n_best.insert(
+            self.active, finished, parents[:, :beam_size], float(self.divisors[step]), step + 1
+        )
+        # Stable, so that the best that are not EOS come first, in order. There are enough of them:
+        # each beam ends in one way only.
+        order = is_eos.byte().sort(dim=-1, stable=True).indices[:, :beam_size]
+        self.tokens, self.log_probs = tokens.gather(-1, order), totals.gather(-1, order)
         parents = parents.gather(-1, order)
-        self.trail.add(self.live.tolist(), self.tokens, parents, weights)
+        self.backpointers.add(self.active.tolist(), self.tokens, parents, weights)
         return parents
 
     def _done(self, length: int) -> Bool[Tensor, " sentence"]:
-        """Which sentences are at their end after so many tokens."""
-        best, most = self.totals[:, 0], self.limits[self.live]
-        cut, dead = most == length, best == -math.inf
-        for row in cut.nonzero()[:, 0].tolist():
+        """Which sentences end after so many tokens."""
+        best, limits = self.log_probs[:, 0], self.limits[self.active]
+        at_limit, impossible = limits == length, best == -math.inf
+        for row in at_limit.nonzero()[:, 0].tolist():
             self._cut_off(row, length)
-        over = cut | dead
+        done = at_limit | impossible
         if self.options.patience is not None:
-            enough = max(self.options.best, self.options.patience * self.options.width)
-            over |= self.ended[self.live] >= enough
-        if not self.options.stop:
-            return over
+            enough = max(self.options.n_best, self.options.patience * self.options.beam_size)
+            done |= self.ended[self.active] >= enough
+        if not self.options.early_stopping:
+            return done
         # A log-probability only falls, and no length divides it by more than this.
-        bound = best / self.greatest[most - 1]
-        return over | (bound <= self.finished.scores[self.live, -1])
+        bound = best / self.max_divisors[limits - 1]
+        return done | (bound <= self.n_best.scores[self.active, -1])
 
     def _cut_off(self, row: int, length: int) -> None:
-        sentence, divisor = int(self.live[row]), float(self.divisors[length - 1])
-        self.cut[sentence] = [
-            Ended(sentence, length, beam, total / divisor, total, ended=False)
-            for beam, total in enumerate(self.totals[row].tolist())
-            if total > -math.inf
+        sentence, divisor = int(self.active[row]), float(self.divisors[length - 1])
+        self.cut_off[sentence] = [
+            Ended(sentence, length, beam, log_prob / divisor, log_prob, ended=False)
+            for beam, log_prob in enumerate(self.log_probs[row].tolist())
+            if log_prob > -math.inf
         ]
 
     def _best(self, sentence: int) -> list[Ended]:
-        ways = [*self.finished.of(sentence), *self.cut.get(sentence, [])]
-        return ways[: self.options.best]
+        ends = [*self.n_best.of(sentence), *self.cut_off.get(sentence, [])]
+        return ends[: self.options.n_best]

@@ -1,10 +1,10 @@
-"""The largest numbers that a search takes: beyond them memory would run out, not time alone."""
+"""The largest options that a search takes: beyond them memory would run out."""
 
-MOST_HYPOTHESES = 10_000
-"""Hypotheses of one sentence that are followed at once."""
+MAX_BEAM_SIZE = 10_000
+"""Hypotheses of one sentence at a time."""
 
-MOST_TOKENS = 1_000_000
+MAX_TOKENS = 1_000_000
 """Tokens of one hypothesis."""
 
-MOST_ALPHA = 10.0
-"""The greatest exponent of a length: its power stays far below the largest float."""
+MAX_ALPHA = 10.0
+"""The exponent of a length: the power stays far below the largest float."""

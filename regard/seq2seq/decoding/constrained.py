@@ -1,4 +1,4 @@
-"""A constraint on a model: a stepper around a stepper."""
+"""Constrained decoding: a stepper around a stepper that masks what a grammar forbids."""
 
 import math
 from dataclasses import dataclass
@@ -11,15 +11,17 @@ from torch import Tensor
 from regard.seq2seq.batch import Batch
 from regard.seq2seq.decoding.errors import DecodingError
 from regard.seq2seq.decoding.grammars import EVERYTHING, Allowed, Grammar
+from regard.seq2seq.decoding.output_limit import HasSourceLengths
 from regard.seq2seq.protocols import DecodeStep, Stepper, StepperState
 
 LogProbs = Float[Tensor, "sentence beam vocabulary"]
-Places = tuple[tuple["GrammarPosition", ...], ...]
+Positions = tuple[tuple["GrammarPosition", ...], ...]
+"""For each sentence, of each beam."""
 
 
 @dataclass(frozen=True)
 class Constrained:
-    """A model that can only say what a grammar allows.
+    """A model that can only output what a grammar allows.
 
     What is forbidden has a log-probability of −∞; the others keep theirs, so that scores stay the
     model's own. Several constraints: wrap several times.
@@ -29,9 +31,9 @@ class Constrained:
     grammar: Grammar[Any]
 
     def start(self, batch: Batch, width: int) -> "ConstrainedState":
-        spots = [_position(self.grammar, self.grammar.start(item)) for item in batch.items]
+        first = [self._position(self.grammar.start(batch, row)) for row in range(len(batch.items))]
         return ConstrainedState(
-            self.model.start(batch, width), tuple((spot,) * width for spot in spots), True
+            self.model.start(batch, width), tuple((position,) * width for position in first), True
         )
 
     def step(self, tokens: Int[Tensor, "sentence beam"], state: StepperState) -> DecodeStep:
@@ -40,77 +42,83 @@ class Constrained:
                 f"a constrained model was given a {type(state).__name__} of another stepper. "
                 "Give it what its own start and step returned."
             )
-        places = state.places if state.fresh else self._advanced(state.places, tokens.tolist())
-        made = self.model.step(tokens, state.inner)
-        log_probs = _hidden(made.log_probs, places)
-        return DecodeStep(log_probs, ConstrainedState(made.state, places, False), made.weights)
+        positions = state.positions
+        if not state.at_start:
+            positions = self._advanced(positions, tokens.tolist())
+        output = self.model.step(tokens, state.inner)
+        after = ConstrainedState(output.state, positions, False)
+        return DecodeStep(_masked(output.log_probs, positions), after, output.weights)
 
-    def _advanced(self, places: Places, tokens: list[list[int]]) -> Places:
+    def _advanced(self, positions: Positions, tokens: list[list[int]]) -> Positions:
         return tuple(
-            tuple(self._next(spot, token) for spot, token in zip(spots, row, strict=True))
-            for spots, row in zip(places, tokens, strict=True)
+            tuple(self._next(position, token) for position, token in zip(beams, row, strict=True))
+            for beams, row in zip(positions, tokens, strict=True)
         )
 
-    def _next(self, spot: "GrammarPosition", token: int) -> "GrammarPosition":
-        if spot.lost or token not in spot.allowed:
-            return _DEAD_END  # a beam that counts no more, or that has ended: say what you like
-        return _position(self.grammar, self.grammar.advance(spot.place, token))
+    def _next(self, position: "GrammarPosition", token: int) -> "GrammarPosition":
+        if position.dead or token not in position.allowed:
+            return _DEAD  # the beam is impossible or has ended: what follows does not matter
+        return self._position(self.grammar.advance(position.state, token))
+
+    def _position(self, state: object) -> "GrammarPosition":
+        return GrammarPosition(state, self.grammar.allowed(state))
 
 
 @dataclass(frozen=True, slots=True)
 class GrammarPosition:
-    """Where one hypothesis stands in the grammar, and what may come next there."""
+    """The grammar's state for one hypothesis, and what it allows next."""
 
-    place: Any
+    state: Any
     allowed: Allowed
-    lost: bool = False
+    dead: bool = False
 
 
-_DEAD_END = GrammarPosition(None, EVERYTHING, lost=True)
-
-
-def _position(grammar: Grammar[Any], place: object) -> GrammarPosition:
-    return GrammarPosition(place, grammar.allowed(place))
+_DEAD = GrammarPosition(None, EVERYTHING, dead=True)
 
 
 @dataclass(frozen=True, slots=True)
 class ConstrainedState:
-    """A model's state, and where each hypothesis stands."""
+    """A model's state, and each hypothesis's position in the grammar."""
 
     inner: StepperState
-    places: Places
-    fresh: bool
-    """Is the next token still `BEGIN`?"""
+    positions: Positions
+    at_start: bool
+    """Is the next token BOS?"""
+
+    @property
+    def source_lengths(self) -> Int[Tensor, " sentence"] | None:
+        """The model's."""
+        return self.inner.source_lengths if isinstance(self.inner, HasSourceLengths) else None
 
     def reorder(self, beams: Int[Tensor, "sentence beam"]) -> "ConstrainedState":
-        rows = zip(self.places, beams.tolist(), strict=True)
-        places = tuple(tuple(spots[beam] for beam in row) for spots, row in rows)
-        return ConstrainedState(self.inner.reorder(beams), places, self.fresh)
+        rows = zip(self.positions, beams.tolist(), strict=True)
+        positions = tuple(tuple(old[beam] for beam in row) for old, row in rows)
+        return ConstrainedState(self.inner.reorder(beams), positions, self.at_start)
 
     def keep(self, sentences: Int[Tensor, " kept"]) -> "ConstrainedState":
-        places = tuple(self.places[sentence] for sentence in sentences.tolist())
-        return ConstrainedState(self.inner.keep(sentences), places, self.fresh)
+        positions = tuple(self.positions[sentence] for sentence in sentences.tolist())
+        return ConstrainedState(self.inner.keep(sentences), positions, self.at_start)
 
 
-def _hidden(log_probs: LogProbs, places: Places) -> LogProbs:
-    """With −∞ where the grammar says no."""
-    alike: dict[Allowed, list[int]] = {}
-    for number, spot in enumerate(spot for spots in places for spot in spots):
-        alike.setdefault(spot.allowed, []).append(number)
-    hidden = log_probs.clone(memory_format=torch.contiguous_format)
-    rows = hidden.view(-1, log_probs.shape[-1])
-    for allowed, numbers in alike.items():
-        _hide(rows, torch.tensor(numbers, device=rows.device), allowed)
-    return hidden
+def _masked(log_probs: LogProbs, positions: Positions) -> LogProbs:
+    """With −∞ for what the grammar forbids."""
+    groups: dict[Allowed, list[int]] = {}
+    for row, position in enumerate(position for beams in positions for position in beams):
+        groups.setdefault(position.allowed, []).append(row)
+    masked = log_probs.clone(memory_format=torch.contiguous_format)
+    flat = masked.view(-1, log_probs.shape[-1])
+    for allowed, rows in groups.items():
+        _mask_rows(flat, torch.tensor(rows, device=flat.device), allowed)
+    return masked
 
 
-def _hide(rows: Tensor, numbers: Tensor, allowed: Allowed) -> None:
-    """Hide in these rows what is not allowed there."""
-    named = [token for token in allowed.tokens if token < rows.shape[-1]]
-    index = torch.tensor(named, dtype=torch.int64, device=rows.device)
+def _mask_rows(log_probs: Tensor, rows: Tensor, allowed: Allowed) -> None:
+    """Mask in these rows what is not allowed, in place."""
+    named = [token for token in allowed.tokens if token < log_probs.shape[-1]]
+    tokens = torch.tensor(named, dtype=torch.int64, device=log_probs.device)
     if allowed.only:
-        kept = rows[numbers[:, None], index]
-        rows[numbers] = -math.inf
-        rows[numbers[:, None], index] = kept
+        kept = log_probs[rows[:, None], tokens]
+        log_probs[rows] = -math.inf
+        log_probs[rows[:, None], tokens] = kept
     elif named:
-        rows[numbers[:, None], index] = -math.inf
+        log_probs[rows[:, None], tokens] = -math.inf

@@ -4,4 +4,4 @@ from regard.attention.core.errors import RegardError
 
 
 class DecodingError(RegardError):
-    """A model and a batch cannot be decoded in the way that was asked for."""
+    """A model and a batch cannot be decoded as asked."""

@@ -1,4 +1,4 @@
-"""Scoring a given target: a search that can only go one way."""
+"""Forced decoding: the score and the weights of a given target."""
 
 import math
 from dataclasses import dataclass, field
@@ -7,22 +7,22 @@ from typing import Protocol, runtime_checkable
 from regard.seq2seq.batch import EOS, Batch, Tokens
 from regard.seq2seq.decoding.errors import DecodingError
 from regard.seq2seq.decoding.penalty import Penalty, PowerPenalty
-from regard.seq2seq.decoding.stepwise import Chosen, LogProbs, stepwise
+from regard.seq2seq.decoding.stepwise import LogProbs, TokenIds, stepwise
 from regard.seq2seq.protocols import Hypothesis, Stepper
 
 
 @runtime_checkable
-class Targeted(Protocol):
-    """A batch with targets: `BEGIN`, the words, `END`."""
+class HasTarget(Protocol):
+    """A batch with targets: BOS, the tokens, EOS."""
 
     target: Tokens | None
 
 
 @dataclass(frozen=True)
 class Forced:
-    """Each sentence's own target as its one hypothesis: what it is worth, and what it reads.
+    """Each sentence's target as its one hypothesis, with its score and its weights.
 
-    A target that the model calls impossible has a score of −∞ and no weights.
+    A target that is impossible under the model has a score of −∞ and no weights.
 
     Args:
         penalty: As in the search whose scores these are to be compared with.
@@ -31,7 +31,7 @@ class Forced:
     penalty: Penalty = field(default_factory=PowerPenalty)
 
     def __call__(self, model: Stepper, batch: Batch) -> list[list[Hypothesis]]:
-        target = batch.target if isinstance(batch, Targeted) else None
+        target = batch.target if isinstance(batch, HasTarget) else None
         if target is None:
             raise DecodingError(
                 f"a {type(batch).__name__} without targets cannot be scored. "
@@ -39,19 +39,19 @@ class Forced:
             )
         ids = target.ids
 
-        def choose(_: LogProbs, live: list[int], step: int) -> Chosen:
-            return ids[live, step + 1][:, None]
+        def choose(_: LogProbs, active: list[int], step: int) -> TokenIds:
+            return ids[active, step + 1][:, None]
 
         lengths = [length - 1 for length in target.lengths.tolist()]
-        found = stepwise(model, batch, 1, lengths, choose)
-        rows = zip(ids.tolist(), lengths, found, strict=True)
-        return [[self._scored(row[1 : 1 + length], ways)] for row, length, ways in rows]
+        hypotheses = stepwise(model, batch, 1, lengths, choose)
+        rows = zip(ids.tolist(), lengths, hypotheses, strict=True)
+        return [[self._scored(row[1 : 1 + length], each)] for row, length, each in rows]
 
-    def _scored(self, tokens: list[int], ways: list[Hypothesis]) -> Hypothesis:
-        ended = tokens[-1] == EOS
-        words = tokens[:-1] if ended else tokens
-        if not ways:
-            return Hypothesis(words, -math.inf, -math.inf, None, ended)
-        way = ways[0]
-        score = way.log_prob / self.penalty(len(tokens))
-        return Hypothesis(words, score, way.log_prob, way.weights, ended)
+    def _scored(self, target: list[int], hypotheses: list[Hypothesis]) -> Hypothesis:
+        ended = target[-1] == EOS
+        tokens = target[:-1] if ended else target
+        if not hypotheses:
+            return Hypothesis(tokens, -math.inf, -math.inf, None, ended)
+        (found,) = hypotheses
+        score = found.log_prob / self.penalty(len(target))
+        return Hypothesis(tokens, score, found.log_prob, found.weights, ended)

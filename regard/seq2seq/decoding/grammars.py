@@ -1,13 +1,13 @@
-"""Constraints as automata: which tokens may come next, and where each leads."""
+"""Constraints as automata: which tokens may come next, and the state that each leads to."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar, runtime_checkable
 
 from regard.attention.core.options import check_int
-from regard.seq2seq.batch import EOS
+from regard.seq2seq.batch import EOS, Batch
 
-Place = TypeVar("Place")
+GrammarState = TypeVar("GrammarState")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,84 +25,84 @@ EVERYTHING = Allowed(frozenset(), only=False)
 
 
 @runtime_checkable
-class Grammar(Protocol[Place]):
+class Grammar(Protocol[GrammarState]):
     """A constraint: an automaton that reads the tokens of one hypothesis.
 
-    A place is whatever it needs to remember; places are values and are never changed.
+    A state is whatever it needs to know of them; states are values and are never changed.
     """
 
-    def start(self, item: int) -> Place:
-        """Before the first token, for the item of this number."""
+    def start(self, batch: Batch, row: int) -> GrammarState:
+        """The state before the first token, for this row of the batch."""
 
-    def allowed(self, place: Place) -> Allowed:
+    def allowed(self, state: GrammarState) -> Allowed:
         """What may come next."""
 
-    def advance(self, place: Place, token: int) -> Place:
-        """Where a token leads; only what is allowed is ever asked."""
+    def advance(self, state: GrammarState, token: int) -> GrammarState:
+        """The state after a token; only allowed tokens are ever given."""
 
 
 @dataclass(frozen=True)
 class Forbidden:
-    """Some tokens never come: unknown words, say."""
+    """Some tokens are never output: UNK, say."""
 
     tokens: frozenset[int]
 
-    def start(self, item: int) -> None:
+    def start(self, batch: Batch, row: int) -> None:
         return None
 
-    def allowed(self, place: None) -> Allowed:
+    def allowed(self, state: None) -> Allowed:
         return Allowed(self.tokens, only=False)
 
-    def advance(self, place: None, token: int) -> None:
+    def advance(self, state: None, token: int) -> None:
         return None
 
 
 @dataclass(frozen=True)
 class AtLeast:
-    """`END` comes after so many tokens at the earliest."""
+    """EOS comes after at least so many tokens."""
 
     tokens: int
 
     def __post_init__(self) -> None:
         check_int("tokens", self.tokens)
 
-    def start(self, item: int) -> int:
+    def start(self, batch: Batch, row: int) -> int:
         return 0
 
-    def allowed(self, place: int) -> Allowed:
-        return Allowed(frozenset([EOS]), only=False) if place < self.tokens else EVERYTHING
+    def allowed(self, state: int) -> Allowed:
+        return Allowed(frozenset([EOS]), only=False) if state < self.tokens else EVERYTHING
 
-    def advance(self, place: int, token: int) -> int:
-        return place + 1
+    def advance(self, state: int, token: int) -> int:
+        return state + 1
 
 
 @dataclass(frozen=True)
 class StartsWith:
-    """The first tokens are given for some items; after them anything may come."""
+    """A given prefix for some items, by number; after it anything may come."""
 
     tokens: Mapping[int, Sequence[int]]
 
-    def start(self, item: int) -> tuple[int, ...]:
-        return tuple(self.tokens.get(item, ()))
+    def start(self, batch: Batch, row: int) -> tuple[int, ...]:
+        return tuple(self.tokens.get(batch.items[row], ()))
 
-    def allowed(self, place: tuple[int, ...]) -> Allowed:
-        return Allowed(frozenset(place[:1]), only=True) if place else EVERYTHING
+    def allowed(self, state: tuple[int, ...]) -> Allowed:
+        return Allowed(frozenset(state[:1]), only=True) if state else EVERYTHING
 
-    def advance(self, place: tuple[int, ...], token: int) -> tuple[int, ...]:
-        return place[1:]
+    def advance(self, state: tuple[int, ...], token: int) -> tuple[int, ...]:
+        return state[1:]
 
 
 @dataclass(frozen=True)
 class Exact:
-    """Nothing but this target, for each item."""
+    """A given target for each item, by number, and nothing else."""
 
     tokens: Mapping[int, Sequence[int]]
 
-    def start(self, item: int) -> tuple[int, ...]:
-        return (*self.tokens[item], EOS)
+    def start(self, batch: Batch, row: int) -> tuple[int, ...]:
+        return (*self.tokens[batch.items[row]], EOS)
 
-    def allowed(self, place: tuple[int, ...]) -> Allowed:
-        return Allowed(frozenset(place[:1]), only=True)
+    def allowed(self, state: tuple[int, ...]) -> Allowed:
+        return Allowed(frozenset(state[:1]), only=True)
 
-    def advance(self, place: tuple[int, ...], token: int) -> tuple[int, ...]:
-        return place[1:]
+    def advance(self, state: tuple[int, ...], token: int) -> tuple[int, ...]:
+        return state[1:]

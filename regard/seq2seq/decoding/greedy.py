@@ -1,33 +1,35 @@
-"""Greedy search: always the best next token."""
+"""Greedy search: always the most probable next token."""
 
 from dataclasses import dataclass, field
 
-from regard.attention.core.options import check_int
 from regard.seq2seq.batch import Batch
-from regard.seq2seq.decoding.bounds import MOST_TOKENS
-from regard.seq2seq.decoding.output_limit import OutputLimit, limits
-from regard.seq2seq.decoding.stepwise import Chosen, LogProbs, stepwise
+from regard.seq2seq.decoding.output_limit import (
+    MaxLength,
+    OutputLimit,
+    check_max_length,
+    max_lengths,
+)
+from regard.seq2seq.decoding.stepwise import LogProbs, TokenIds, stepwise
 from regard.seq2seq.decoding.top_k import argmax
 from regard.seq2seq.protocols import Hypothesis, Stepper
 
 
 @dataclass(frozen=True)
 class Greedy:
-    """The best next token, until it is `END`. Sentences that have ended leave the batch.
+    """The most probable next token, until it is EOS. Sentences that have ended leave the batch.
 
     Args:
-        longest: How many tokens an answer may have, `END` among them.
+        max_length: How many tokens an output may have, EOS included.
     """
 
-    longest: OutputLimit | int = field(default_factory=OutputLimit)
+    max_length: MaxLength = field(default_factory=OutputLimit)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.longest, OutputLimit):
-            check_int("longest", self.longest, 1, MOST_TOKENS)
+        check_max_length(self.max_length)
 
     def __call__(self, model: Stepper, batch: Batch) -> list[list[Hypothesis]]:
-        return stepwise(model, batch, 1, limits(self.longest, batch), _best)
+        return stepwise(model, batch, 1, max_lengths(self.max_length, batch), _most_probable)
 
 
-def _best(log_probs: LogProbs, *_: object) -> Chosen:
+def _most_probable(log_probs: LogProbs, *_: object) -> TokenIds:
     return argmax(log_probs)

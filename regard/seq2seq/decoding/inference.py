@@ -1,4 +1,4 @@
-"""A search in inference mode: nothing is recorded for gradients while it computes."""
+"""A search in inference mode: autograd records nothing."""
 
 from dataclasses import dataclass, replace
 
@@ -10,19 +10,21 @@ from regard.seq2seq.protocols import Hypothesis, Search, Stepper
 
 @dataclass(frozen=True)
 class WithoutGradients:
-    """Another search, in inference mode for as long as it computes and no longer.
+    """Another search, in inference mode while it runs and no longer.
 
-    A mode that a generator switched on would be on for whoever waits for its next item, too.
+    A mode that a generator switches on would be on for its consumer, too.
     """
 
     search: Search
 
     def __call__(self, model: Stepper, batch: Batch) -> list[list[Hypothesis]]:
         with torch.inference_mode():
-            found = self.search(model, batch)
-        return [[_ordinary(way) for way in ways] for ways in found]
+            hypotheses = self.search(model, batch)
+        return [[_normal(hypothesis) for hypothesis in each] for each in hypotheses]
 
 
-def _ordinary(way: Hypothesis) -> Hypothesis:
-    """With weights that gradients can flow beside: an inference tensor is refused by autograd."""
-    return way if way.weights is None else replace(way, weights=way.weights.clone())
+def _normal(hypothesis: Hypothesis) -> Hypothesis:
+    """With normal weights: autograd refuses inference tensors."""
+    if hypothesis.weights is None:
+        return hypothesis
+    return replace(hypothesis, weights=hypothesis.weights.clone())

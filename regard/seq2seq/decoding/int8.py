@@ -1,8 +1,8 @@
 """Linear layers in int8 for a CPU: a quarter of the memory, several times the speed.
 
-Weights have a scale for each output, inputs one for each row, both taken by the greatest value; the
-product of whole numbers is exact. So a row's answer is bitwise the same alone and in a batch, which
-a scale for the whole batch (as in `quantize_dynamic`) would not give.
+Weights have a scale for each output, inputs one for each row, both by the maximum; the product of
+integers is exact. So a row's output is bit-identical alone and in a batch, which one scale for the
+batch (as in `quantize_dynamic`) would not give.
 """
 
 import copy
@@ -16,13 +16,13 @@ from regard.native.eligibility import usable
 from regard.native.int8 import dequantize, quantize_int8
 from regard.seq2seq.decoding.errors import DecodingError
 
-LEVELS = 127
-SMALLEST = 1 << 17
-"""Small layers are no faster for it: 32,000 weights come out even, a million at a third."""
+MAX_LEVEL = 127
+MIN_WEIGHTS = 1 << 17
+"""Smaller layers are no faster: 32,000 weights take as long, a million a third as long."""
 
 
 class Int8Linear(nn.Module):
-    """A linear layer with weights rounded to 255 levels; for use, not for training."""
+    """A linear layer with weights quantised to 255 levels; for inference only."""
 
     levels: Tensor
     scale: Tensor
@@ -40,7 +40,7 @@ class Int8Linear(nn.Module):
 
     @property
     def weight(self) -> Float[Tensor, "out size"]:
-        """The rounded weights as floats, for whoever multiplies by himself."""
+        """The weights as floats, for code that multiplies with them itself."""
         return self.levels * self.scale[:, None]
 
     def forward(self, inputs: Float[Tensor, "*batch size"]) -> Float[Tensor, "*batch out"]:
@@ -62,49 +62,51 @@ class Int8Linear(nn.Module):
         return f"in_features={self.in_features}, out_features={self.out_features}"
 
 
-def quantized(model: nn.Module, smallest: int = SMALLEST) -> nn.Module:
-    """A copy of the model whose linear layers of `smallest` weights or more are in int8."""
-    if why := refusals(model, smallest):
-        raise DecodingError(f"this model cannot be decoded in int8: {'; '.join(why)}.")
-    twin = copy.deepcopy(model).eval()
-    if isinstance(twin, nn.Linear):
-        return Int8Linear(twin)
-    for parent in list(twin.modules()):
-        for name, part in list(parent.named_children()):
-            if _fits(part, smallest):
-                setattr(parent, name, Int8Linear(part))
-    return twin
+def quantized(model: nn.Module, min_weights: int = MIN_WEIGHTS) -> nn.Module:
+    """A copy of the model whose linear layers of `min_weights` weights or more are in int8."""
+    if reasons := refusals(model, min_weights):
+        raise DecodingError(f"this model cannot be decoded in int8: {'; '.join(reasons)}.")
+    quantized_model = copy.deepcopy(model).eval()
+    if isinstance(quantized_model, nn.Linear):
+        return Int8Linear(quantized_model)
+    for parent in list(quantized_model.modules()):
+        for name, child in list(parent.named_children()):
+            if _is_quantizable(child, min_weights):
+                setattr(parent, name, Int8Linear(child))
+    return quantized_model
 
 
-def refusals(model: nn.Module, smallest: int = SMALLEST) -> list[str]:
-    """Why it cannot be done; empty if it can."""
-    why = []
-    if not any(_fits(part, smallest) for part in model.modules()):
-        why.append(f"it has no linear layer of {smallest} weights or more; use float32")
+def refusals(model: nn.Module, min_weights: int = MIN_WEIGHTS) -> list[str]:
+    """Why a model cannot be quantised; empty if it can."""
+    reasons = []
+    if not any(_is_quantizable(module, min_weights) for module in model.modules()):
+        reasons.append(f"it has no linear layer of {min_weights} weights or more; use float32")
     devices = {parameter.device.type for parameter in model.parameters()} - {"cpu"}
     if devices:
-        why.append(f"it is on {', '.join(sorted(devices))}, and int8 is for a CPU; move it there")
-    if not _exact():
-        why.append("this torch has no exact product of int8 matrices on a CPU; use float32")
-    return why
+        reasons.append(
+            f"it is on {', '.join(sorted(devices))}, and int8 is for a CPU; move it there"
+        )
+    if not _is_exact():
+        reasons.append("this torch has no exact product of int8 matrices on a CPU; use float32")
+    return reasons
 
 
-def _fits(part: nn.Module, smallest: int) -> TypeGuard[nn.Linear]:
+def _is_quantizable(module: nn.Module, min_weights: int) -> TypeGuard[nn.Linear]:
     # Exactly torch's own: a subclass may do more than a product.
-    return type(part) is nn.Linear and part.weight.numel() >= smallest
+    return type(module) is nn.Linear and module.weight.numel() >= min_weights
 
 
 def _scale(rows: Tensor) -> Tensor:
-    """What a level is worth in each row; a row of zeros may have any."""
+    """The scale of each row; a row of zeros may have any."""
     tiny = torch.finfo(torch.float32).tiny
-    return rows.abs().amax(-1, keepdim=True).div(LEVELS).clamp(min=tiny)
+    return rows.abs().amax(-1, keepdim=True).div(MAX_LEVEL).clamp(min=tiny)
 
 
-def _exact() -> bool:
-    """Whether torch multiplies int8 on this machine, and does not overflow with great values."""
-    left = torch.full((2, 64), LEVELS, dtype=torch.int8)
+def _is_exact() -> bool:
+    """Does torch multiply int8 matrices on this machine, without overflow?"""
+    left = torch.full((2, 64), MAX_LEVEL, dtype=torch.int8)
     try:
         product = torch._int_mm(left, -left.repeat(16, 1).t())
     except (AttributeError, RuntimeError):
         return False
-    return bool((product == -64 * LEVELS**2).all())
+    return bool((product == -64 * MAX_LEVEL**2).all())

@@ -1,4 +1,4 @@
-"""Answers to a stream of inputs, in their order and in bounded memory."""
+"""Predictions for a stream of inputs, in order and in bounded memory."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,10 +20,10 @@ Item_contra = TypeVar("Item_contra", contravariant=True)
 
 @runtime_checkable
 class TokenTexts(Protocol[Item_contra]):
-    """A codec that also shows tokens one by one, for people to see beside the weights."""
+    """A codec that also gives the text of each token, to be shown beside the weights."""
 
     def source_tokens(self, item: Item_contra) -> list[str]:
-        """As many as a model reads; empty for a position that is no word, such as the end's."""
+        """As many as there are source positions; empty for one that is no word, such as EOS."""
 
     def target_tokens(self, tokens: Sequence[int], item: Item_contra) -> list[str]:
         """As many as are given."""
@@ -31,33 +31,34 @@ class TokenTexts(Protocol[Item_contra]):
 
 @runtime_checkable
 class AttentionRereader(Protocol[Item_contra]):
-    """Whatever tells what answers read, in a layer that a step of a search need not show."""
+    """Computes the weights of given outputs, in a layer that a search does not return."""
 
     def __call__(
         self, items: Sequence[Item_contra], tokens: Sequence[Sequence[int]], /
     ) -> Sequence[Float[Tensor, "target source"]]:
-        """For each item and the tokens of an answer to it: row t is what token t read."""
+        """For each item and the tokens of an output for it: row t has the weights of token t."""
 
 
 @dataclass(frozen=True)
 class BatchedPredictor(Generic[Item]):
-    """Batches of like lengths from a stream; answer N is always the answer to input N.
+    """Decodes a stream in batches of similar lengths; prediction N is always that of input N.
 
-    Inputs are read a window at a time, and sorted by length within it, so that little is padded.
-    Each is numbered by its place in the stream, so that sampling does not depend on the batches.
+    Inputs are read a window at a time, and sorted by length within it, so that there is little
+    padding. Each is numbered by its place in the stream, so that sampling does not depend on the
+    batches.
 
     Args:
-        model: What is asked, ready to answer: without dropout.
-        codec: Makes batches of inputs and texts of tokens; a `Spelling` fills the answers' tokens.
+        model: In evaluation mode.
+        codec: Makes batches of inputs and texts of tokens; if it has `TokenTexts`, predictions have
+            the texts of their tokens.
         search: How hypotheses are found.
         sentences: How many inputs are in a batch at most.
-        tokens: How many tokens are in a batch at most, with padding. One input always goes.
+        tokens: How many tokens are in a batch at most, with padding. One input always fits.
         window: How many inputs are held at once.
         device: Where the model is.
-        replacement: What is done with unknown words; None leaves them to the codec. It needs a
-            codec that is a `Spelling`.
-        again: Reads answers with unknown words once more, for what these are replaced by; None
-            takes what the search read.
+        replacement: How UNK is replaced; None leaves it to the codec. It needs a codec with
+            `TokenTexts`.
+        rereader: Computes the weights that UNK is replaced by; None takes the search's.
     """
 
     model: Stepper
@@ -68,7 +69,7 @@ class BatchedPredictor(Generic[Item]):
     window: int = 4096
     device: torch.device | str = "cpu"
     replacement: UnkReplacement | None = None
-    again: AttentionRereader[Item] | None = None
+    rereader: AttentionRereader[Item] | None = None
 
     def __post_init__(self) -> None:
         check_int("sentences", self.sentences, least=1)
@@ -78,89 +79,98 @@ class BatchedPredictor(Generic[Item]):
     def __call__(
         self, inputs: Iterable[Item | None], progress: Callable[[int], None] | None = None
     ) -> Iterator[list[Prediction]]:
-        """For each input its answers, the best first; for None or a blank text one empty answer.
+        """The predictions for each input, the best first; for None or a blank text an empty one.
 
-        `progress` hears after each batch how many inputs have been answered so far.
+        `progress` is called after each batch with how many inputs are done so far.
         """
         numbered, before = enumerate(inputs), 0
         while window := list(islice(numbered, self.window)):
-            asked = [(number, item) for number, item in window if _asks(item)]
-            answers = {number: [Prediction("", 0.0)] for number, item in window if not _asks(item)}
-            for part in self._parts(asked):
-                answers.update(self._answered(part))
+            items = [(number, item) for number, item in window if _has_content(item)]
+            done = {
+                number: [Prediction("", 0.0)] for number, item in window if not _has_content(item)
+            }
+            for part in self._batches(items):
+                done.update(self._predict(part))
                 if progress:
-                    progress(before + len(answers))
+                    progress(before + len(done))
             before += len(window)
             for number, _ in window:
-                yield answers.pop(number)
+                yield done.pop(number)
 
-    def _parts(self, asked: list[tuple[int, Item]]) -> Iterator[list[tuple[int, Item]]]:
-        """Batches, the longest inputs first, so that what needs most memory fails at once."""
-        sized = [(self.codec.size(item), number, item) for number, item in asked]
+    def _batches(self, items: list[tuple[int, Item]]) -> Iterator[list[tuple[int, Item]]]:
+        """The longest inputs first, so that running out of memory happens at once."""
+        sized = [(self.codec.size(item), number, item) for number, item in items]
         sized.sort(key=lambda entry: (-entry[0], entry[1]))
-        part: list[tuple[int, Item]] = []
-        widest = 0
+        batch: list[tuple[int, Item]] = []
+        longest = 0
         for size, number, item in sized:
-            widest = widest if part else size
-            if part and (len(part) == self.sentences or (len(part) + 1) * widest > self.tokens):
-                yield part
-                part, widest = [], size
-            part.append((number, item))
-        if part:
-            yield part
+            longest = longest if batch else size
+            full = len(batch) == self.sentences or (len(batch) + 1) * longest > self.tokens
+            if batch and full:
+                yield batch
+                batch, longest = [], size
+            batch.append((number, item))
+        if batch:
+            yield batch
 
-    def _answered(self, part: list[tuple[int, Item]]) -> dict[int, list[Prediction]]:
-        numbers, items = [number for number, _ in part], [item for _, item in part]
+    def _predict(self, numbered: list[tuple[int, Item]]) -> dict[int, list[Prediction]]:
+        numbers, items = [number for number, _ in numbered], [item for _, item in numbered]
         batch = self.codec.collate(numbers, items).to(self.device)
-        found = self.search(self.model, batch)
-        asked = [(item, way) for item, ways in zip(items, found, strict=True) for way in ways]
-        told = iter(
+        hypotheses = self.search(self.model, batch)
+        flat = [
+            (item, hypothesis)
+            for item, each in zip(items, hypotheses, strict=True)
+            for hypothesis in each
+        ]
+        predictions = iter(
             [
-                self._answer(way, item, read)
-                for (item, way), read in zip(asked, self._read(asked), strict=True)
+                self._prediction(hypothesis, item, reread)
+                for (item, hypothesis), reread in zip(flat, self._reread(flat), strict=True)
             ]
         )
         return {
-            number: list(islice(told, len(ways))) or [Prediction("", float("-inf"))]
-            for number, ways in zip(numbers, found, strict=True)
+            number: list(islice(predictions, len(each))) or [Prediction("", float("-inf"))]
+            for number, each in zip(numbers, hypotheses, strict=True)
         }
 
-    def _read(self, asked: list[tuple[Item, Hypothesis]]) -> list[Hypothesis]:
-        """The hypotheses with the weights by which unknown words are replaced."""
-        read = [way for _, way in asked]
-        if self.replacement is None or self.again is None:
-            return read
-        unknown = [place for place, way in enumerate(read) if UNK in way.tokens]
+    def _reread(self, flat: list[tuple[Item, Hypothesis]]) -> list[Hypothesis]:
+        """The hypotheses with the weights by which UNK is replaced."""
+        hypotheses = [hypothesis for _, hypothesis in flat]
+        if self.replacement is None or self.rereader is None:
+            return hypotheses
+        unknown = [number for number, each in enumerate(hypotheses) if UNK in each.tokens]
         for first in range(0, len(unknown), self.sentences):
             some = unknown[first : first + self.sentences]
-            weights = self.again(
-                [asked[place][0] for place in some], [read[place].tokens for place in some]
+            weights = self.rereader(
+                [flat[number][0] for number in some],
+                [hypotheses[number].tokens for number in some],
             )
-            for place, own in zip(some, weights, strict=True):
-                read[place] = replace(read[place], weights=own)
-        return read
+            for number, reread in zip(some, weights, strict=True):
+                hypotheses[number] = replace(hypotheses[number], weights=reread)
+        return hypotheses
 
-    def _answer(self, way: Hypothesis, item: Item, read: Hypothesis) -> Prediction:
-        source, target = self._spelled(way, item)
-        # The row of `END` stands for no token that anybody sees.
-        weights = None if way.weights is None else way.weights[: len(way.tokens)].cpu()
-        text = self._text(read, item, source)
+    def _prediction(self, hypothesis: Hypothesis, item: Item, reread: Hypothesis) -> Prediction:
+        tokens, weights = hypothesis.tokens, hypothesis.weights
+        source, target = self._token_texts(tokens, item)
+        # The row of EOS belongs to no token that is shown.
+        weights = None if weights is None else weights[: len(tokens)].cpu()
+        text = self._text(reread, item, source)
         if self.replacement is not None:
-            target = self.replacement.spelled(read, source, target)
-        return Prediction(text, way.score, source, target, weights, way.tokens)
+            target = self.replacement.target_tokens(reread, source, target)
+        return Prediction(text, hypothesis.score, source, target, weights, tokens)
 
-    def _spelled(self, way: Hypothesis, item: Item) -> tuple[list[str], list[str]]:
+    def _token_texts(self, tokens: list[int], item: Item) -> tuple[list[str], list[str]]:
         if not isinstance(self.codec, TokenTexts):
             return [], []
-        return self.codec.source_tokens(item), self.codec.target_tokens(way.tokens, item)
+        return self.codec.source_tokens(item), self.codec.target_tokens(tokens, item)
 
-    def _text(self, way: Hypothesis, item: Item, source: list[str]) -> str:
+    def _text(self, hypothesis: Hypothesis, item: Item, source: list[str]) -> str:
         if self.replacement is None:
-            return self.codec.decode(way.tokens, item)
+            return self.codec.decode(hypothesis.tokens, item)
         return self.replacement.text(
-            way, source, lambda tokens: self.codec.decode(tokens, item) if tokens else ""
+            hypothesis, source, lambda tokens: self.codec.decode(tokens, item) if tokens else ""
         )
 
 
-def _asks(item: Item | None) -> TypeGuard[Item]:
+def _has_content(item: Item | None) -> TypeGuard[Item]:
     return item is not None and not (isinstance(item, str) and not item.strip())

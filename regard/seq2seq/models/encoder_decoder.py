@@ -1,7 +1,7 @@
 """An encoder, a decoder and an output layer: p(target | source)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -29,17 +29,22 @@ class SearchState:
     """What the model carries: the decoder's state, and which words can be copied."""
 
     decoder: DecoderState
+    source_lengths: Int[Tensor, " sentence"]
+    """How many positions of each source are encoded."""
+
     copy_ids: Int[Tensor, "sentence 1 source"] | None = None
     extra_vocab: int = 0
 
     def reorder(self, beams: Int[Tensor, "sentence beam"]) -> "SearchState":
         """Other beams of the same sentences."""
-        return SearchState(self.decoder.reorder(beams), self.copy_ids, self.extra_vocab)
+        return replace(self, decoder=self.decoder.reorder(beams))
 
     def keep(self, sentences: Int[Tensor, " kept"]) -> "SearchState":
         """Some of the sentences only."""
-        copies = None if self.copy_ids is None else self.copy_ids[sentences]
-        return SearchState(self.decoder.keep(sentences), copies, self.extra_vocab)
+        copy_ids = None if self.copy_ids is None else self.copy_ids[sentences]
+        return SearchState(
+            self.decoder.keep(sentences), self.source_lengths[sentences], copy_ids, self.extra_vocab
+        )
 
 
 class EncoderDecoder(nn.Module):
@@ -100,24 +105,21 @@ class EncoderDecoder(nn.Module):
     def start(self, batch: Batch, width: int) -> SearchState:
         """Before the first token."""
         assert isinstance(batch, SourceTarget)
-        state = self.decoder.start(self.encoder(batch.source), width)
+        encoded = self.encoder(batch.source)
+        state = SearchState(self.decoder.start(encoded, width), encoded.lengths)
         if not self.output_layer.copies:
-            return SearchState(state)
-        return SearchState(state, _copies(batch)[:, None], batch.extra_vocab)
+            return state
+        return replace(state, copy_ids=_copies(batch)[:, None], extra_vocab=batch.extra_vocab)
 
     def step(self, tokens: Int[Tensor, "sentence beam"], state: StepperState) -> DecodeStep:
         """One more token of each beam, BOS at first."""
         assert isinstance(state, SearchState)
         stepped = self.decoder.step(self._map_unknown(tokens), state.decoder)
-        aside = None
+        copy_inputs = None
         if state.copy_ids is not None and stepped.weights is not None:
-            aside = CopyInputs(stepped.weights, state.copy_ids, state.extra_vocab)
-        log_probs = self.output_layer.log_probs(stepped.features, aside)
-        return DecodeStep(
-            log_probs,
-            SearchState(stepped.state, state.copy_ids, state.extra_vocab),
-            stepped.weights,
-        )
+            copy_inputs = CopyInputs(stepped.weights, state.copy_ids, state.extra_vocab)
+        log_probs = self.output_layer.log_probs(stepped.features, copy_inputs)
+        return DecodeStep(log_probs, replace(state, decoder=stepped.state), stepped.weights)
 
     @torch.no_grad()
     def read(self, batch: Batch) -> Mapping[str, Float[Tensor, "batch target source"]]:

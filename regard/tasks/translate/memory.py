@@ -53,5 +53,5 @@ def check_memory(width: int, vocabulary: int, most: MaxLength) -> None:
 
 def _width(search: Search) -> int:
     if isinstance(search, Beam):
-        return search.width
+        return search.beam_size
     return search.count if isinstance(search, Sampling) else 1

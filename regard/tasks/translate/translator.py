@@ -175,7 +175,7 @@ class Translator:
         device = next(self.model.parameters()).device
         asked = BatchedPredictor(
             self._stepper(), self.codec, WithoutGradients(search), device=device,
-            replacement=self.unknown, again=self._read_again if self.readers else None,
+            replacement=self.unknown, rereader=self._read_again if self.readers else None,
             **batches(search, len(self.codec.target_tokenizer)),
         )  # fmt: skip
         return asked(pairs, progress)

@@ -7,11 +7,11 @@ from regard.seq2seq.decoding import Penalty
 from tests.seq2seq.decoding.toy import Prefix, Toy
 
 Ranked = list[tuple[float, Prefix, bool]]
-"""Score, tokens without `END`, and whether it has ended; the best first."""
+"""Score, tokens without EOS, and whether it has ended; the best first."""
 
 
 def sequences(words: int, longest: int, start: Prefix = ()) -> Iterator[Prefix]:
-    """Everything that ends within so many tokens, `END` among them."""
+    """Everything that ends within so many tokens, EOS among them."""
     yield (*start, EOS)
     if len(start) + 1 < longest:
         for word in range(words):

@@ -43,7 +43,7 @@ def seen(ways: list[Hypothesis]) -> list[tuple[tuple[int, ...], bool]]:
 @penalties
 def test_a_wide_beam_finds_the_best_of_all(penalty: Penalty) -> None:
     toy = Toy(seed=2)
-    found = Beam(ALL, best=3, penalty=penalty, longest=LONGEST)(toy, batch_of(*ITEMS))
+    found = Beam(ALL, n_best=3, penalty=penalty, max_length=LONGEST)(toy, batch_of(*ITEMS))
     for item, ways in zip(ITEMS, found, strict=True):
         best = oracles.exhaustive(toy, item, penalty, LONGEST)[:3]
         assert seen(ways) == [(tokens, True) for _, tokens, _ in best]
@@ -57,7 +57,7 @@ def test_a_wide_beam_finds_the_best_of_all(penalty: Penalty) -> None:
 def test_a_narrow_beam_is_the_plain_one(penalty: Penalty, width: int) -> None:
     for seed in range(4):
         toy = Toy(seed, ending=-1.0)
-        found = Beam(width, best=width, penalty=penalty, longest=6)(toy, batch_of(*ITEMS))
+        found = Beam(width, n_best=width, penalty=penalty, max_length=6)(toy, batch_of(*ITEMS))
         for item, ways in zip(ITEMS, found, strict=True):
             plain = oracles.beam(toy, item, width, penalty, 6)[:width]
             assert seen(ways) == [(tokens, ended) for _, tokens, ended in plain]
@@ -72,9 +72,9 @@ def test_stopping_early_changes_nothing_but_the_work(penalty: Penalty) -> None:
     for seed in range(5):
         for width, best in ((2, 1), (3, 3), (5, 2)):
             early, late = Toy(seed, ending=1.0), Toy(seed, ending=1.0)
-            options = {"width": width, "best": best, "penalty": penalty, "longest": 7}
+            options = {"beam_size": width, "n_best": best, "penalty": penalty, "max_length": 7}
             quick = Beam(**options)(early, batch_of(*ITEMS))
-            full = Beam(**options, stop=False)(late, batch_of(*ITEMS))
+            full = Beam(**options, early_stopping=False)(late, batch_of(*ITEMS))
             assert [seen(ways) for ways in quick] == [seen(ways) for ways in full]
             assert early.rows <= late.rows
             saved += late.rows - early.rows
@@ -87,16 +87,16 @@ def test_patience_ends_with_what_had_ended_by_then(penalty: Penalty) -> None:
     saved = 0
     for seed in range(5):
         brief, long = Toy(seed, ending=1.0), Toy(seed, ending=1.0)
-        options = {"width": 3, "penalty": penalty, "longest": 7}
-        found = Beam(**options, best=2, patience=1.0)(brief, batch_of(*ITEMS))
-        full = Beam(**options, best=3, stop=False)(long, batch_of(*ITEMS))
+        options = {"beam_size": 3, "penalty": penalty, "max_length": 7}
+        found = Beam(**options, n_best=2, patience=1.0)(brief, batch_of(*ITEMS))
+        full = Beam(**options, n_best=3, early_stopping=False)(long, batch_of(*ITEMS))
         saved += long.rows - brief.rows
         assert brief.rows <= long.rows
         for item, ways, all_ways in zip(ITEMS, found, full, strict=True):
             plain = oracles.beam(Toy(seed, ending=1.0), item, 3, penalty, 7)
             assert set(seen(ways)) <= {(tokens, ended) for _, tokens, ended in plain}
             assert ways[0].score <= all_ways[0].score
-        patient = Beam(**options, best=3, patience=100.0)(long, batch_of(*ITEMS))
+        patient = Beam(**options, n_best=3, patience=100.0)(long, batch_of(*ITEMS))
         assert [seen(ways) for ways in patient] == [seen(ways) for ways in full]
     assert saved > 0
     with pytest.raises(OptionError, match="patience is 0"):
@@ -108,12 +108,14 @@ def test_greedy_is_the_plain_one_and_a_beam_of_one(ending: float) -> None:
     for seed in range(4):
         toy = Toy(seed, ending=ending)
         batch = batch_of(*ITEMS)
-        found = Greedy(longest=6)(toy, batch)
+        found = Greedy(max_length=6)(toy, batch)
         assert [seen(ways) for ways in found] == [[oracles.greedy(toy, item, 6)] for item in ITEMS]
-        narrow = Beam(width=1, penalty=WuPenalty(0.7), longest=6)(toy, batch)
+        narrow = Beam(beam_size=1, penalty=WuPenalty(0.7), max_length=6)(toy, batch)
         assert [seen(ways) for ways in narrow] == [seen(ways) for ways in found]
         # Beam search proper, which sets an end aside and goes on, comes to the same.
-        proper = _BeamSearch(Beam(width=1, penalty=PowerPenalty(0.0), longest=6), toy, batch).run()
+        proper = _BeamSearch(
+            Beam(beam_size=1, penalty=PowerPenalty(0.0), max_length=6), toy, batch
+        ).run()
         assert [seen(ways) for ways in proper] == [seen(ways) for ways in found]
         for item, (way,), (ranked,) in zip(ITEMS, found, narrow, strict=True):
             toy.owns(item, way)
@@ -121,7 +123,7 @@ def test_greedy_is_the_plain_one_and_a_beam_of_one(ending: float) -> None:
             assert ranked.score == way.log_prob / WuPenalty(0.7)(len(way.tokens) + way.ended)
 
 
-@pytest.mark.parametrize("search", [Greedy(5), Beam(3, 2, longest=5)], ids=str)
+@pytest.mark.parametrize("search", [Greedy(5), Beam(3, 2, max_length=5)], ids=str)
 def test_a_batch_of_one_answers_as_a_batch_of_many(search: Search) -> None:
     toy, items = Toy(seed=5), (2, 9, 4, 13, 6)
     together = search(toy, batch_of(*items))
@@ -139,7 +141,7 @@ def test_a_batch_of_one_answers_as_a_batch_of_many(search: Search) -> None:
 @pytest.mark.parametrize("search", [Greedy, Beam], ids=["greedy", "beam"])
 def test_an_answer_that_does_not_end_is_cut_at_its_own_length(search: type) -> None:
     toy = Toy(words=13, ending=-60.0)  # with few words even such an end is among the best five
-    found = search(longest=OutputLimit(factor=1.5, offset=1))(toy, batch_of(*ITEMS))
+    found = search(max_length=OutputLimit(factor=1.5, offset=1))(toy, batch_of(*ITEMS))
     for item, (way,) in zip(ITEMS, found, strict=True):
         assert not way.ended
         assert len(way.tokens) == int(1.5 * source_length(item)) + 1
@@ -148,14 +150,14 @@ def test_an_answer_that_does_not_end_is_cut_at_its_own_length(search: type) -> N
 
 def test_ended_sentences_leave_the_batch() -> None:
     toy = Toy(seed=1, ending=0.5)
-    Beam(3, longest=9)(toy, batch_of(*range(20)))
+    Beam(3, max_length=9)(toy, batch_of(*range(20)))
     assert "keep" in toy.calls
     steps = toy.calls.count("step")
     assert toy.rows < 20 * 3 * steps
     assert toy.calls.count("reorder") == steps - 1
 
 
-@pytest.mark.parametrize("search", [Greedy(5), Beam(3, longest=5)], ids=str)
+@pytest.mark.parametrize("search", [Greedy(5), Beam(3, max_length=5)], ids=str)
 def test_what_is_impossible_has_no_hypothesis(search: Search) -> None:
     nowhere = Constrained(Toy(), StartsWith({3: [4, WORDS + 1]}))
     found = search(nowhere, batch_of(*ITEMS))
@@ -164,7 +166,7 @@ def test_what_is_impossible_has_no_hypothesis(search: Search) -> None:
 
 def test_ended_hypotheses_come_before_cut_ones() -> None:
     late = Constrained(Toy(seed=4, ending=-4.0), AtLeast(2))
-    for ways in Beam(4, best=4, longest=3)(late, batch_of(*range(9))):
+    for ways in Beam(4, n_best=4, max_length=3)(late, batch_of(*range(9))):
         assert [way.ended for way in ways] == sorted((way.ended for way in ways), reverse=True)
         assert all(len(way.tokens) == 2 if way.ended else len(way.tokens) == 3 for way in ways)
 
@@ -174,7 +176,7 @@ def test_a_greater_penalty_likes_longer_answers() -> None:
     for family in (PowerPenalty, WuPenalty):
         lengths = []
         for alpha in alphas:
-            search = Beam(ALL, penalty=family(alpha), longest=LONGEST)
+            search = Beam(ALL, penalty=family(alpha), max_length=LONGEST)
             found = search(Toy(seed=8), batch_of(*ITEMS))
             lengths.append([len(ways[0].tokens) for ways in found])
         for shorter, longer in pairwise(lengths):
@@ -186,11 +188,11 @@ def test_a_greater_penalty_likes_longer_answers() -> None:
 
 def test_words_past_the_vocabulary_are_found() -> None:
     only = Constrained(Toy(words=9), Forbidden(frozenset(range(7)) - {EOS}))
-    for ways in Beam(3, longest=4)(only, batch_of(*ITEMS)):
+    for ways in Beam(3, max_length=4)(only, batch_of(*ITEMS)):
         assert set(ways[0].tokens) <= {7, 8}
 
 
-@pytest.mark.parametrize("search", [Greedy(3), Beam(2, longest=3)], ids=str)
+@pytest.mark.parametrize("search", [Greedy(3), Beam(2, max_length=3)], ids=str)
 def test_nan_is_an_error_that_says_where(search: Search) -> None:
     class Broken(Toy):
         def step(self, tokens: torch.Tensor, state: StepperState) -> DecodeStep:
@@ -199,17 +201,17 @@ def test_nan_is_an_error_that_says_where(search: Search) -> None:
                 made.log_probs[-1] = math.nan
             return made
 
-    with pytest.raises(DecodingError, match="token 2 are not numbers"):
+    with pytest.raises(DecodingError, match="token 2 are NaN"):
         search(Broken(ending=-60.0), batch_of(*ITEMS))
 
 
 def test_options_outside_their_range_are_refused() -> None:
-    with pytest.raises(OptionError, match="best is 3 but width is 2"):
-        Beam(width=2, best=3)
-    with pytest.raises(OptionError, match="width is 0"):
-        Beam(width=0)
-    with pytest.raises(OptionError, match="longest is 0"):
-        Greedy(longest=0)
+    with pytest.raises(OptionError, match="n_best is 3 but beam_size is 2"):
+        Beam(beam_size=2, n_best=3)
+    with pytest.raises(OptionError, match="beam_size is 0"):
+        Beam(beam_size=0)
+    with pytest.raises(OptionError, match="max_length is 0"):
+        Greedy(max_length=0)
     with pytest.raises(OptionError, match="alpha is -1"):
         WuPenalty(-1)
     with pytest.raises(OptionError, match=r"factor is -0\.5"):

@@ -53,7 +53,7 @@ def test_a_row_is_bitwise_the_same_alone() -> None:
 def test_only_large_layers_are_replaced_and_the_model_stays() -> None:
     inner = nn.Sequential(nn.Linear(SIZE, OUT), nn.Tanh(), nn.Linear(OUT, 3))
     model = nn.Sequential(inner, nn.Linear(3, 5)).train()
-    twin = quantized(model, smallest=SIZE * OUT)
+    twin = quantized(model, min_weights=SIZE * OUT)
     kinds = [type(part) for part in twin.modules() if not list(part.children())]
     assert kinds == [Int8Linear, nn.Tanh, nn.Linear, nn.Linear]
     assert type(inner[0]) is nn.Linear
@@ -61,7 +61,7 @@ def test_only_large_layers_are_replaced_and_the_model_stays() -> None:
     assert not twin.training
     inputs = torch.randn(4, SIZE)
     torch.testing.assert_close(twin(inputs), model(inputs), rtol=0.05, atol=0.02)
-    assert isinstance(quantized(nn.Linear(SIZE, OUT), smallest=1), Int8Linear)
+    assert isinstance(quantized(nn.Linear(SIZE, OUT), min_weights=1), Int8Linear)
 
 
 def test_the_weight_is_what_is_multiplied_by() -> None:
@@ -95,7 +95,7 @@ def test_a_torch_without_the_product_is_refused(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(torch, "_int_mm", missing)
     with pytest.raises(DecodingError, match="no exact product of int8"):
-        quantized(nn.Linear(SIZE, OUT), smallest=1)
+        quantized(nn.Linear(SIZE, OUT), min_weights=1)
 
 
 @pytest.mark.skipif(not usable(), reason="the C kernels were not built here")

@@ -33,7 +33,7 @@ class Letters:
         return "".join(LETTERS[token - 4] if token > UNK else "?" for token in tokens)
 
 
-class Spelt(Letters):
+class LettersWithTokens(Letters):
     """The same, and it shows its tokens."""
 
     def source_tokens(self, item: str) -> list[str]:
@@ -45,16 +45,16 @@ class Spelt(Letters):
 
 @dataclass
 class Shift:
-    """A model that says the source letter by letter, each the next of the alphabet."""
+    """A model whose output is the source with each letter replaced by the next of the alphabet."""
 
     batches: list[tuple[int, int]]
 
-    def start(self, batch: SourceTarget, width: int) -> "Reader":
+    def start(self, batch: SourceTarget, width: int) -> "ShiftState":
         self.batches.append(tuple(batch.source.ids.shape))
-        return Reader(batch.source.ids, batch.source.lengths, width, 0)
+        return ShiftState(batch.source.ids, batch.source.lengths, width, 0)
 
     def step(self, tokens: Tensor, state: StepperState) -> DecodeStep:
-        assert isinstance(state, Reader)
+        assert isinstance(state, ShiftState)
         assert state.place > 0 or (tokens == BOS).all()
         place = (state.lengths - 1).clamp(max=state.place)[:, None]
         said = state.ids.gather(1, place)[:, 0]
@@ -63,24 +63,28 @@ class Shift:
         odds[torch.arange(len(said)), :, said] += 9.0
         weights = torch.zeros(len(said), state.width, state.ids.shape[1])
         weights.scatter_(-1, place[:, None].expand(-1, state.width, -1), 1.0)
-        after = Reader(state.ids, state.lengths, state.width, state.place + 1)
+        after = ShiftState(state.ids, state.lengths, state.width, state.place + 1)
         return DecodeStep(odds.log_softmax(-1), after, weights)
 
 
 @dataclass
-class Reader:
-    """How far it has read."""
+class ShiftState:
+    """The next position."""
 
     ids: Tensor
     lengths: Tensor
     width: int
     place: int
 
-    def reorder(self, beams: Tensor) -> "Reader":
+    @property
+    def source_lengths(self) -> Tensor:
+        return self.lengths
+
+    def reorder(self, beams: Tensor) -> "ShiftState":
         return self
 
-    def keep(self, sentences: Tensor) -> "Reader":
-        return Reader(self.ids[sentences], self.lengths[sentences], self.width, self.place)
+    def keep(self, sentences: Tensor) -> "ShiftState":
+        return ShiftState(self.ids[sentences], self.lengths[sentences], self.width, self.place)
 
 
 LINES = ["hal", "", "a", "regard", "   ", "zoo", "it", "abcdefgh", "", "b", "decoding"] * 3
@@ -88,7 +92,7 @@ ANSWERS = ["ibm", "", "b", "sfhbse", "", "app", "ju", "bcdefghi", "", "c", "efdp
 
 
 def streaming(search: Search | None = None, **options: object) -> BatchedPredictor[str]:
-    return BatchedPredictor(Shift([]), Spelt(), search or Greedy(), **options)
+    return BatchedPredictor(Shift([]), LettersWithTokens(), search or Greedy(), **options)
 
 
 @pytest.mark.parametrize("search", [Greedy(), Beam(3)], ids=["greedy", "beam"])
@@ -104,7 +108,7 @@ def test_answers_come_in_the_order_of_the_lines(
 
 
 def test_sampling_does_not_depend_on_the_batches() -> None:
-    search = Sampling(temperature=4.0, count=2, seed=3, longest=8)
+    search = Sampling(temperature=4.0, count=2, seed=3, max_length=8)
     texts = [
         [[answer.text for answer in ways] for ways in streaming(search, **options)(LINES)]
         for options in ({}, {"sentences": 2}, {"window": 5}, {"tokens": 20})
@@ -158,7 +162,7 @@ def test_a_codec_need_not_spell() -> None:
 
 
 def test_unknown_letters_are_replaced_by_what_was_read() -> None:
-    swapped = UnkReplacement({"é": "e"}, between="")
+    swapped = UnkReplacement({"é": "e"}, separator="")
     lines = ["aéb", "né", "ñ", "no"]
     assert [ways[0].text for ways in streaming()(lines)] == ["b?c", "o?", "?", "op"]
     filled = [ways[0].text for ways in streaming(replacement=swapped)(lines)]

@@ -7,7 +7,7 @@ from torch import Tensor
 from regard.attention.core.errors import OptionError
 from regard.seq2seq.batch import EOS
 from regard.seq2seq.decoding import Constrained, Forbidden, Greedy, Sampling, StartsWith
-from regard.seq2seq.decoding.sampling import chance, picked
+from regard.seq2seq.decoding.sampling import hashed_uniform, inverse_cdf
 from regard.seq2seq.protocols import Search
 from tests.seq2seq.decoding.toy import WORDS, Toy, batch_of
 
@@ -38,7 +38,7 @@ def first_tokens(search: Sampling) -> Tensor:
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
 def test_tokens_come_as_often_as_the_model_says(temperature: float) -> None:
-    counts = first_tokens(Sampling(temperature, count=DRAWS, longest=1))
+    counts = first_tokens(Sampling(temperature, count=DRAWS, max_length=1))
     log_probs, _ = Toy().row(ITEM, ())
     assert_drawn_from(counts, (log_probs / temperature).softmax(-1))
 
@@ -48,14 +48,14 @@ def test_top_p_keeps_the_fewest_that_are_enough(kept: int) -> None:
     chances = Toy().row(ITEM, ())[0].exp()
     order = chances.argsort(descending=True)
     top_p = float(chances[order[:kept]].sum()) - 1e-6
-    counts = first_tokens(Sampling(top_p=top_p, count=DRAWS, longest=1))
+    counts = first_tokens(Sampling(top_p=top_p, count=DRAWS, max_length=1))
     left = torch.zeros_like(chances)
     left[order[:kept]] = chances[order[:kept]]
     assert_drawn_from(counts, left / left.sum())
 
 
 def test_second_tokens_depend_on_the_first_alone() -> None:
-    (ways,) = Sampling(count=DRAWS, longest=2)(Toy(ending=-60.0), batch_of(ITEM))
+    (ways,) = Sampling(count=DRAWS, max_length=2)(Toy(ending=-60.0), batch_of(ITEM))
     toy = Toy(ending=-60.0)
     first = max(range(WORDS), key=lambda word: toy.row(ITEM, ())[0][word])
     second = [way.tokens[1] for way in ways if way.tokens[0] == first]
@@ -64,14 +64,16 @@ def test_second_tokens_depend_on_the_first_alone() -> None:
 
 
 def test_chances_are_even() -> None:
-    drawn = torch.tensor([chance(3, item, 1, step) for item in range(50) for step in range(40)])
+    drawn = torch.tensor(
+        [hashed_uniform(3, item, 1, step) for item in range(50) for step in range(40)]
+    )
     assert_drawn_from(drawn.histc(10, 0, 1).double(), torch.full((10,), 0.1).double())
     assert len(set(drawn.tolist())) > 1990
-    assert chance(3, 1, 0, 2) != chance(4, 1, 0, 2)
+    assert hashed_uniform(3, 1, 0, 2) != hashed_uniform(4, 1, 0, 2)
 
 
 def test_an_item_draws_the_same_in_any_batch() -> None:
-    search, toy = Sampling(count=3, seed=4, longest=6), Toy()
+    search, toy = Sampling(count=3, seed=4, max_length=6), Toy()
     items = (7, 3, 11, 4)
     for item, ways in zip(items, search(toy, batch_of(*items)), strict=True):
         (alone,) = search(toy, batch_of(item))
@@ -83,30 +85,30 @@ def test_an_item_draws_the_same_in_any_batch() -> None:
 
 def test_another_seed_draws_otherwise() -> None:
     batch = batch_of(*range(9))
-    one, other = Sampling(seed=1, longest=6), Sampling(seed=2, longest=6)
+    one, other = Sampling(seed=1, max_length=6), Sampling(seed=2, max_length=6)
     assert one(Toy(), batch) != other(Toy(), batch)
 
 
 def test_cold_is_greedy() -> None:
     batch = batch_of(*range(9))
-    cold = Sampling(temperature=1e-6, longest=6)(Toy(), batch)
-    greedy = Greedy(longest=6)(Toy(), batch)
+    cold = Sampling(temperature=1e-6, max_length=6)(Toy(), batch)
+    greedy = Greedy(max_length=6)(Toy(), batch)
     assert [ways[0].tokens for ways in cold] == [ways[0].tokens for ways in greedy]
 
 
 def test_what_is_forbidden_is_never_drawn() -> None:
     toy = Constrained(Toy(), Forbidden(frozenset([0, 1, 4])))
-    found = Sampling(count=5, longest=6)(toy, batch_of(*range(9)))
+    found = Sampling(count=5, max_length=6)(toy, batch_of(*range(9)))
     assert {token for ways in found for way in ways for token in way.tokens} == {3}
     nowhere = Constrained(Toy(), StartsWith({2: [WORDS]}))
-    assert [len(ways) for ways in Sampling(longest=3)(nowhere, batch_of(1, 2))] == [1, 0]
+    assert [len(ways) for ways in Sampling(max_length=3)(nowhere, batch_of(1, 2))] == [1, 0]
 
 
 def test_the_greatest_chance_stays_inside() -> None:
     chances = torch.tensor([[[0.25, 0.5, 1 / 3, 0.0]]], dtype=torch.float64)
     greatest = torch.tensor([[1 - 2.0**-52]], dtype=torch.float64)
-    assert picked(chances, greatest).item() == 2
-    assert picked(chances, torch.zeros_like(greatest)).item() == 0
+    assert inverse_cdf(chances, greatest).item() == 2
+    assert inverse_cdf(chances, torch.zeros_like(greatest)).item() == 0
 
 
 def test_options_outside_their_range_are_refused() -> None:
@@ -121,7 +123,7 @@ def test_top_p_of_a_flat_vocabulary_is_that_of_a_sort() -> None:
     torch.manual_seed(2)
     log_probs = torch.stack([torch.randn(997), 4 * torch.randn(997)])[None].log_softmax(-1)
     for top_p in (0.1, 0.9):
-        kept = Sampling(top_p=top_p).chances(log_probs) > 0
+        kept = Sampling(top_p=top_p).probs(log_probs) > 0
         for row, log_prob in zip(kept[0], log_probs[0], strict=True):
             order = log_prob.argsort(descending=True)
             count = int((log_prob.double().exp()[order].cumsum(0) < top_p).sum()) + 1

@@ -1,4 +1,4 @@
-"""A model that is a table: what comes next is drawn once for each item and prefix."""
+"""A model that is a table: the next token's distribution is drawn once for each item and prefix."""
 
 import random
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class Toy:
     seed: int = 0
     words: int = WORDS
     ending: float = 0.0
-    """Added to the log-odds of `END`."""
+    """Added to the log-odds of EOS."""
 
     calls: list[str] = field(default_factory=list)
     rows: int = 0
@@ -54,9 +54,9 @@ class Toy:
         self.rows += tokens.numel()
         log_probs, weights = [], []
         for item, beams in zip(state.items, prefixes, strict=True):
-            known = {prefix: self.row(item, prefix[1:]) for prefix in set(beams)}
-            log_probs.append(torch.stack([known[prefix][0] for prefix in beams]))
-            read = torch.stack([known[prefix][1] for prefix in beams])
+            rows = {prefix: self.row(item, prefix[1:]) for prefix in set(beams)}
+            log_probs.append(torch.stack([rows[prefix][0] for prefix in beams]))
+            read = torch.stack([rows[prefix][1] for prefix in beams])
             padding = state.columns - read.shape[-1]
             weights.append(torch.nn.functional.pad(read, (0, padding)))
         assert all(prefix[0] == BOS for beams in prefixes for prefix in beams)
@@ -97,6 +97,10 @@ class Prefixes:
     items: list[int]
     prefixes: list[list[Prefix]]
     columns: int
+
+    @property
+    def source_lengths(self) -> Tensor:
+        return torch.tensor([source_length(item) for item in self.items])
 
     def reorder(self, beams: Tensor) -> "Prefixes":
         self.toy.calls.append("reorder")

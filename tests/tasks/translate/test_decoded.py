@@ -117,6 +117,6 @@ def test_replaced_words_are_linked_to_what_they_were_taken_from(folder: Path) ->
 
 def test_rounded_models_have_links_too(folder: Path) -> None:
     translator = Translator.load(folder / "transformer")
-    translator.model = quantized(translator.model, smallest=1)  # type: ignore[assignment]
+    translator.model = quantized(translator.model, min_weights=1)  # type: ignore[assignment]
     for _, _, weights, nothing in found(translator, translator.search(3)):
         torch.testing.assert_close(weights.sum(-1) + nothing, torch.ones(len(weights)))

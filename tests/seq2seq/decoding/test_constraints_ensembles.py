@@ -1,4 +1,4 @@
-"""Steppers around steppers: ensembles and constraints, and targets that are given."""
+"""Steppers around steppers (ensembles and constraints), and forced decoding."""
 
 import math
 
@@ -27,7 +27,7 @@ from regard.seq2seq.protocols import Search, Stepper
 from tests.seq2seq.decoding.toy import WORDS, Toy, batch_of
 
 ITEMS = (7, 3, 11, 4)
-SEARCHES = [Greedy(6), Beam(3, 2, longest=6), Sampling(count=2, longest=6)]
+SEARCHES = [Greedy(6), Beam(3, 2, max_length=6), Sampling(count=2, max_length=6)]
 
 searches = pytest.mark.parametrize("search", SEARCHES, ids=["greedy", "beam", "sampling"])
 means = pytest.mark.parametrize("mean", ["probabilities", "log-probabilities"])
@@ -47,18 +47,18 @@ def test_an_ensemble_of_one_is_its_model(search: Search, mean: Mean) -> None:
 
 
 @means
-def test_an_ensemble_votes(mean: Mean) -> None:
+def test_an_ensemble_averages(mean: Mean) -> None:
     toys = (Toy(seed=1), Toy(seed=2))
     for item, (way,) in zip(
-        ITEMS, Beam(4, longest=5)(Ensemble(toys, mean), batch_of(*ITEMS)), strict=True
+        ITEMS, Beam(4, max_length=5)(Ensemble(toys, mean), batch_of(*ITEMS)), strict=True
     ):
         tokens, expected = [*way.tokens, EOS] if way.ended else way.tokens, 0.0
         for place, token in enumerate(tokens):
-            votes = torch.stack([toy.row(item, tuple(tokens[:place]))[0] for toy in toys])
+            log_probs = torch.stack([toy.row(item, tuple(tokens[:place]))[0] for toy in toys])
             if mean == "probabilities":
-                expected += math.log(float(votes.exp().mean(0)[token]))
+                expected += math.log(float(log_probs.exp().mean(0)[token]))
             else:
-                expected += float(votes.mean(0).log_softmax(-1)[token])
+                expected += float(log_probs.mean(0).log_softmax(-1)[token])
         assert way.log_prob == pytest.approx(expected)
         read = [toy.read(item, tokens) for toy in toys]
         torch.testing.assert_close(way.weights, (read[0] + read[1]) / 2)
@@ -69,7 +69,7 @@ def test_an_ensemble_refuses_what_does_not_fit(unchecked: None) -> None:
         Ensemble(())
     with pytest.raises(OptionError, match="mean is 'median'"):
         Ensemble((Toy(),), "median")
-    with pytest.raises(DecodingError, match=r"vocabularies of \[5, 7\] words"):
+    with pytest.raises(DecodingError, match=r"vocabularies of \[5, 7\] tokens"):
         Greedy(3)(Ensemble((Toy(words=5), Toy(words=7))), batch_of(*ITEMS))
     state = Toy().start(batch_of(2), 1)
     with pytest.raises(DecodingError, match="state of another stepper"):
@@ -106,7 +106,7 @@ def test_a_constraint_that_says_nothing_changes_nothing(search: Search) -> None:
 def test_a_wide_beam_finds_the_best_that_is_allowed() -> None:
     toy = Toy(seed=9)
     model = Constrained(toy, Forbidden(frozenset([0, 3])))
-    search = Beam(61, penalty=PowerPenalty(0.0), longest=3)
+    search = Beam(61, penalty=PowerPenalty(0.0), max_length=3)
     for item, (way,) in zip(ITEMS, search(model, batch_of(*ITEMS)), strict=True):
         allowed = [(), *((one,) for one in (1, 4)), *((a, b) for a in (1, 4) for b in (1, 4))]
         best = max(allowed, key=lambda tokens: toy.log_prob(item, (*tokens, EOS)))
@@ -130,7 +130,7 @@ def pairs() -> SourceTarget:
 
 def test_a_given_target_has_its_own_score_and_weights() -> None:
     toy = Toy(seed=7)
-    exact = Beam(2, longest=9)(Constrained(toy, Exact(targets())), batch_of(*ITEMS))
+    exact = Beam(2, max_length=9)(Constrained(toy, Exact(targets())), batch_of(*ITEMS))
     forced = Forced()(toy, pairs())
     for item, (way,), (other,) in zip(ITEMS, forced, exact, strict=True):
         assert way.tokens == targets()[item]

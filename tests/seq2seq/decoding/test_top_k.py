@@ -1,11 +1,11 @@
-"""The best continuations are those of a sort of the whole."""
+"""Top-k and argmax are those of a sort of the vocabulary."""
 
 import pytest
 import torch
 
 from regard.native import loader
 from regard.native.eligibility import usable
-from regard.seq2seq.decoding.top_k import argmax, top
+from regard.seq2seq.decoding.top_k import argmax, top_k
 
 
 @pytest.mark.parametrize("words", [3, 63, 64, 65, 1009, 2048])
@@ -17,7 +17,7 @@ def test_it_is_the_sort_of_the_whole(words: int, beams: int, count: int) -> None
     log_probs[:, :, 1::3] = -torch.inf
     scores = -5 * torch.rand(7, beams, dtype=torch.float64)
     scores[2, 1:] = -torch.inf
-    values, numbers = top(log_probs, scores, count)
+    values, numbers = top_k(log_probs, scores, count)
     whole = (log_probs + scores[..., None]).flatten(1)
     expected = whole.sort(descending=True).values[:, :count]
     torch.testing.assert_close(values, expected, rtol=0, atol=0)
