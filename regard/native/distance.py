@@ -9,7 +9,7 @@ from regard.native import loader, parallel
 from regard.native.errors import KernelError
 from regard.native.signatures import DistanceArguments
 
-DOT, GAUSSIAN, INVERSE = range(3)
+GAUSSIAN, INVERSE = range(2)
 
 
 def squared_distances(queries: Tensor, keys: Tensor, which: Tensor) -> Tensor:
@@ -26,7 +26,7 @@ def squared_distances(queries: Tensor, keys: Tensor, which: Tensor) -> Tensor:
 
 
 class Pairwise(NamedTuple):
-    """How a query and a key are compared: `DOT`, `GAUSSIAN` or `INVERSE`, and two constants."""
+    """How a query and a key are compared: `GAUSSIAN` or `INVERSE`, and two constants."""
 
     kind: int
     factor: float

@@ -45,10 +45,10 @@ SIGNATURES = {
 
 
 class DistanceArguments(ctypes.Structure):
-    """The arguments of distance_softmax.c, in the same order."""
+    """The arguments of distance.c, in the same order."""
 
     _fields_ = (
-        *((name, POINTER) for name in ("q", "k", "v", "key_index", "value_index", "context")),
+        *((name, POINTER) for name in ("q", "k", "v", "key_index", "value_index", "to")),
         *((name, LONG) for name in ("items", "rows", "keys", "size", "value_size")),
         *((name, FLOAT) for name in ("factor", "floor")),
         ("kind", INT),

@@ -100,6 +100,33 @@ def test_where_it_is_the_quickest(
     assert dot_softmax.is_faster(*pairs, items=64, learns=learns) is here
 
 
+@pytest.mark.parametrize(
+    ("rows", "keys", "mask", "learns", "here"),
+    [
+        (512, 513, None, False, True),
+        (510, 513, None, False, False),
+        (512, 513, masks.Causal(), False, False),
+        (512, 513, None, True, False),
+    ],
+)
+def test_many_keys_are_read_here_if_there_are_many_pairs(
+    rows: int, keys: int, mask: masks.Mask | None, learns: bool, here: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    calls, inner, library = [], dot_softmax.read, loader.library()
+    monkeypatch.setattr(loader, "library", lambda: library)
+    monkeypatch.setattr(loader, "level", lambda: 2)
+    monkeypatch.setattr(loader, "is_amd", lambda: False)
+    monkeypatch.setattr(dot_softmax, "read", lambda *given: (calls.append(given), inner(*given))[1])
+    queries, keys_and_values = drawn((1, rows, 8), (1, keys, 8))
+    attend(queries.requires_grad_(learns), keys_and_values, keys_and_values, mask=mask)
+    assert bool(calls) is here
+
+
+def test_several_batch_axes() -> None:
+    assert_agrees(drawn((2, 3, 2, 5, 8), (2, 3, 2, 7, 8), (2, 3, 2, 7, 4)))
+
+
 @pytest.mark.parametrize("keys", [64, 131])
 def test_as_many_heads_as_rows(keys: int) -> None:
     assert_agrees(drawn((2, 3, 3, 8), (2, 3, keys, 8), (2, 3, keys, 8)))
@@ -155,7 +182,7 @@ def test_more_axes_than_it_takes_are_left_to_others() -> None:
     with kernels.using(REFERENCE):
         expected = attend(*given, mask=mask).context
     torch.testing.assert_close(attend(*given, mask=mask).context, expected)
-    with kernels.using(DOTS), pytest.raises(errors.KernelError, match="at most two axes of items"):
+    with kernels.using(DOTS), pytest.raises(errors.KernelError, match="at most two batch axes"):
         attend(*given, mask=mask)
 
 

@@ -103,7 +103,7 @@ def distance_softmax(draw: Draw) -> None:
     q, k = draw.strided(items, rows, size), draw.strided(of_keys, keys, size)
     v = draw.strided(of_values, keys, wide)
     which = draw.index(of_keys, items), draw.index(of_values, items)
-    kind = draw.random.choice((distance.DOT, distance.GAUSSIAN, distance.INVERSE))
+    kind = draw.random.choice((distance.GAUSSIAN, distance.INVERSE))
     factor = -0.5 if kind == distance.GAUSSIAN else 0.7
     found = distance.distance_softmax(q, (k, v), which, distance.Pairwise(kind, factor, 0.5))
 
@@ -111,7 +111,6 @@ def distance_softmax(draw: Draw) -> None:
         a, b = cast(q), cast(k)[which[0]]
         square = (a[:, :, None] - b[:, None]).square().sum(-1)
         scores = {
-            distance.DOT: a @ b.mT * factor,
             distance.GAUSSIAN: factor * square,
             distance.INVERSE: factor / square.sqrt().clamp(min=0.5),
         }[kind]

@@ -1,17 +1,15 @@
-"""Dot products and distances of all pairs, selected by softmax and read, in one call in C.
+"""softmax(−‖q − k‖² · precision / 2) v and softmax(1 / ‖q − k‖) v of all pairs, in one call of C.
 
-Scores and weights of a block of rows stay in the cache: nothing of the size of all pairs is held.
-Without a gradient and without a mask; the sdpa kernel has both.
+Scores and weights of a block of rows stay in the cache: nothing of the size of all pairs is
+allocated. Without a gradient and without a mask; for a Gaussian the sdpa kernel has both.
 """
 
 import torch
-from torch import Tensor
 
 from regard.attention.core.axes import Context, Weights
 from regard.attention.kernels.additive_backends import shared_batch
 from regard.attention.kernels.comparison import (
     MAX_TRANSPOSED_KEYS,
-    DotComparison,
     GaussianComparison,
     InverseDistanceComparison,
 )
@@ -20,27 +18,23 @@ from regard.attention.kernels.rule import SoftmaxRule
 from regard.native import distance, loader
 from regard.native.eligibility import refusals
 
-KINDS = (DotComparison, GaussianComparison, InverseDistanceComparison)
-LEAST = {
-    DotComparison: (0, 1 << 15, 1 << 18),
-    GaussianComparison: (0, 0, 0),
-    InverseDistanceComparison: (0, 1 << 14, 1 << 14),
-}
-"""From so many pairs on, by the level of processor, an item is read more quickly here than by
-others. Of dot products torch has a fused kernel, too."""
+DistanceComparison = GaussianComparison | InverseDistanceComparison
 
-WIDEST = 256
+MIN_PAIRS = {GaussianComparison: (0, 0), InverseDistanceComparison: (1 << 14, 1 << 14)}
+"""From so many pairs an item on, with AVX2 and with AVX-512, this is the fastest kernel."""
+
+MAX_SIZE = 256
 """Vectors up to so long stay in the cache."""
 
 
 class DistanceSoftmax:
-    """Softmax of dot products, Gaussians and inverse distances, in C where it was built."""
+    """Softmax of Gaussians and inverse distances, in C where it is usable."""
 
     def refusals(self, request: Request) -> list[str]:
         """Why this request cannot be answered here; empty if it can."""
         comparison = request.comparison
-        if not isinstance(comparison, KINDS):
-            return [f"scores by {type(comparison).__name__} are neither dot products nor distances"]
+        if not isinstance(comparison, DistanceComparison):
+            return [f"scores by {type(comparison).__name__} are not distances"]
         reasons = refusals(comparison.queries, comparison.keys, request.values)
         if not isinstance(request.rule, SoftmaxRule) or request.rule.dropout:
             reasons.append("it selects by softmax, without dropout")
@@ -57,42 +51,34 @@ class DistanceSoftmax:
         return reasons
 
     def prefers(self, request: Request) -> bool:
-        """Is this quicker than what torch has? By measurement, where there are wide vectors."""
+        """Is this faster than what torch has? By measurement, with AVX2 or AVX-512."""
         comparison, pairs = request.comparison, request.view.pairs
-        if not isinstance(comparison, KINDS) or torch.compiler.is_compiling():
+        if not isinstance(comparison, DistanceComparison) or torch.compiler.is_compiling():
             return False
         level = loader.level()
-        if level == 0 or pairs.height * pairs.width < LEAST[type(comparison)][level]:
+        if level == 0 or pairs.height * pairs.width < MIN_PAIRS[type(comparison)][level - 1]:
             return False
-        narrow = max(comparison.keys.shape[-1], request.values.shape[-1]) <= WIDEST
-        return narrow and not self.refusals(request)
+        size = max(comparison.keys.shape[-1], request.values.shape[-1])
+        return size <= MAX_SIZE and not self.refusals(request)
 
     def __call__(self, request: Request) -> tuple[Context, Weights | None]:
-        comparison, rule, values = request.comparison, request.rule, request.values
-        assert isinstance(
-            comparison, DotComparison | GaussianComparison | InverseDistanceComparison
-        )
+        comparison, rule = request.comparison, request.rule
+        assert isinstance(comparison, DistanceComparison)
         assert isinstance(rule, SoftmaxRule)
         *batch, rows, _ = request.shape
-        queries, kind, factor, floor = _arguments(comparison)
-        queries = queries.expand(*batch, *queries.shape[-2:]).reshape(-1, *queries.shape[-2:])
-        own = shared_batch(comparison.keys, tuple(batch)), shared_batch(values, tuple(batch))
-        how = distance.Pairwise(kind, factor / rule.temperature, floor)
+        size = comparison.queries.shape[-1]
+        queries = comparison.queries.expand(*batch, rows, size).reshape(-1, rows, size)
+        keys = shared_batch(comparison.keys, tuple(batch))
+        values = shared_batch(request.values, tuple(batch))
         context = distance.distance_softmax(
-            queries, (own[0].tensor, own[1].tensor), (own[0].which, own[1].which), how
-        )
-        return context.view(*batch, rows, values.shape[-1]), None
+            queries, (keys.tensor, values.tensor), (keys.which, values.which),
+            _pairwise(comparison, rule.temperature),
+        )  # fmt: skip
+        return context.view(*batch, rows, values.tensor.shape[-1]), None
 
 
-def _arguments(
-    comparison: DotComparison | GaussianComparison | InverseDistanceComparison,
-) -> tuple[Tensor, int, float, float]:
-    """Queries, the kind of score, its factor and its floor."""
-    queries = comparison.queries
-    if isinstance(comparison, DotComparison):
-        if comparison.factor is None:
-            return queries, distance.DOT, comparison.scale, 0.0
-        return comparison.scaled_queries(), distance.DOT, 1.0, 0.0
+def _pairwise(comparison: DistanceComparison, temperature: float) -> distance.Pairwise:
     if isinstance(comparison, GaussianComparison):
-        return queries, distance.GAUSSIAN, float(comparison.precision) * -0.5, 0.0
-    return queries, distance.INVERSE, 1.0, comparison.floor
+        factor = float(comparison.precision) * -0.5
+        return distance.Pairwise(distance.GAUSSIAN, factor / temperature)
+    return distance.Pairwise(distance.INVERSE, 1 / temperature, comparison.floor)

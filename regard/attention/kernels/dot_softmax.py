@@ -12,7 +12,7 @@ from torch import Tensor
 
 from regard.attention.core.axes import Context, Weights
 from regard.attention.core.numerics import broadcast_batch
-from regard.attention.kernels.comparison import DotComparison
+from regard.attention.kernels.comparison import MAX_TRANSPOSED_KEYS, DotComparison
 from regard.attention.kernels.request import EMPTY, Request, View
 from regard.attention.kernels.rule import SoftmaxRule
 from regard.attention.kernels.sdpa_autograd import naive_attention
@@ -20,16 +20,19 @@ from regard.native import dot_softmax, loader
 from regard.native.eligibility import refusals
 
 MAX_SIZE, MAX_KEYS, MAX_TRAINING_KEYS = 256, (0, 192, 512), 4096
-"""Up to so long vectors and so many keys, by the level of processor, this is the quickest; up to so
-many with a gradient, where an AMD processor has AVX-512: torch's way back is slower there."""
+"""Up to so long vectors and so many keys, by `loader.LEVELS`, this is the fastest kernel; up to so
+many with a gradient on AMD's processors with AVX-512, where torch's backward is slower."""
 
-MIN_KEYS = 64
-"""Weights of so many keys are kept for the way back, or of as many as a value has numbers: they
-take no more room than values do, and to find them again takes longer."""
+MIN_LONG_PAIRS = (0, 1 << 15, 1 << 18)
+"""It is for more keys, too, without a gradient or a mask, if an item has so many pairs."""
+
+SAVED_KEYS = 64
+"""Weights of up to so many keys are saved for backward, or of as many as a value has elements: they
+take no more memory than the values, and computing them again takes longer."""
 
 
 class DotSoftmax:
-    """Softmax of dot products, forth and back, in C where it was built."""
+    """Softmax of dot products, forward and backward, in C where it is usable."""
 
     def refusals(self, request: Request) -> list[str]:
         """Why this request cannot be answered here; empty if it can."""
@@ -43,8 +46,8 @@ class DotSoftmax:
             reasons.append("it takes no bias")
         if request.is_empty:
             reasons.append(EMPTY)
-        elif len(request.shape) > 4:
-            reasons.append("it takes at most two axes of items")
+        elif len(request.shape) > 4 and not (view.mask is None and _same_batch(request)):
+            reasons.append("it takes at most two batch axes, if items share keys or have a mask")
         elif view.pairs.columns is not None or (view.mask is not None and _span(view) is None):
             reasons.append("it takes masks that show each query a span of the keys")
         return reasons
@@ -55,7 +58,9 @@ class DotSoftmax:
         if not isinstance(comparison, DotComparison) or torch.compiler.is_compiling():
             return False
         items, learns = request.shape[:-2].numel(), request.wants_gradient
-        return is_faster(comparison.keys, request.values, items, learns=learns)
+        if is_faster(comparison.keys, request.values, items, learns=learns):
+            return True
+        return not learns and request.view.mask is None and _is_long(request, comparison.keys)
 
     def __call__(self, request: Request) -> tuple[Context, Weights | None]:
         comparison, rule, values = request.comparison, request.rule, request.values
@@ -79,6 +84,21 @@ def is_faster(keys: Tensor, values: Tensor, items: int, *, learns: bool) -> bool
     return not learns or items >= torch.get_num_threads()
 
 
+def _same_batch(request: Request) -> bool:
+    """Has every item keys and values of its own?"""
+    dot = request.comparison
+    assert isinstance(dot, DotComparison)
+    return dot.queries.shape[:-2] == dot.keys.shape[:-2] == request.values.shape[:-2]
+
+
+def _is_long(request: Request, keys: Tensor) -> bool:
+    """Are there so many pairs that this is faster than torch, though the keys are many?"""
+    pairs, level = request.view.pairs, loader.level()
+    size = max(keys.shape[-1], request.values.shape[-1])
+    few = level == 0 or pairs.height * pairs.width < MIN_LONG_PAIRS[level]
+    return not few and size <= MAX_SIZE and keys.shape[-2] <= MAX_TRANSPOSED_KEYS
+
+
 def read(
     queries: Tensor,
     keys: Tensor,
@@ -88,7 +108,9 @@ def read(
 ) -> Context:
     """softmax(q kᵀ · factor) v, of which each query sees a span of the keys."""
     batch: tuple[int, ...] = queries.shape[:-2]
-    if not (len(batch) == 2 and keys.shape[:-2] == values.shape[:-2] == batch):
+    if len(batch) > 2:
+        queries, keys, values = (each.flatten(0, -4) for each in (queries, keys, values))
+    elif not (len(batch) == 2 and keys.shape[:-2] == values.shape[:-2] == batch):
         batch = broadcast_batch(broadcast_batch(batch, keys.shape[:-2]), values.shape[:-2])
         queries = _as_4d(queries.expand(*batch, *queries.shape[-2:]))
         keys, values = _as_4d(keys), _as_4d(values)
@@ -108,7 +130,7 @@ class _DotRead(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, queries: Tensor, keys: Tensor, values: Tensor, *more: Any) -> Tensor:
         dots = _contiguous_rows(queries, keys, values, *more)
-        few = keys.shape[-2] <= max(MIN_KEYS, values.shape[-1])
+        few = keys.shape[-2] <= max(SAVED_KEYS, values.shape[-1])
         context, kept = dot_softmax.read_and_save(dots, weights=few)
         ctx.save_for_backward(queries, keys, values, kept)
         ctx.more = more

@@ -1,5 +1,5 @@
-/* What this library was built from: see abi.py. The loader finds it in the file's bytes, before a line
- * of it is run. */
+/* What this library was built from: see abi.py. The loader finds it in the file's bytes, before any of
+ * its code is run. */
 
 #include "common.h"
 

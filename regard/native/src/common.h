@@ -1,82 +1,63 @@
-/* What the C kernels share. */
+/* What all C files share: threads, allocation, e^x. */
 
-#ifndef REGARD_ADDITIVE_H
-#define REGARD_ADDITIVE_H
+#ifndef REGARD_COMMON_H
+#define REGARD_COMMON_H
 
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Sizes, and what index tensors hold, are of 64 bits in Python: elsewhere this is not to be built. */
-_Static_assert(sizeof(long) == 8 && sizeof(void *) == 8, "the kernels are for 64-bit longs");
+/* Sizes and index tensors are 64-bit in Python, so this must not be built where long is shorter. */
+_Static_assert(sizeof(long) == 8 && sizeof(void *) == 8, "the kernels need 64-bit longs");
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define X86 1
 #include <immintrin.h>
 #endif
 
-/* Vectors of half the width, where there are wide ones. */
+/* For functions that are no faster with 512-bit vectors. */
 #ifdef __AVX512F__
-#define NARROW __attribute__((target("no-avx512f")))
+#define NO_AVX512 __attribute__((target("no-avx512f")))
 #else
-#define NARROW
+#define NO_AVX512
 #endif
 
 #define INLINE __attribute__((always_inline)) static inline
-#define MOST_THREADS 64
+#define MAX_THREADS 64
 
-/* One item's rows: what a thread works on. */
-typedef struct {
-    const float *e, *f, *v, *g; /* g: the gradient of the scores, for the way back */
-    float *scores, *de, *df, *dv;
-    const long *which;
-    long rows, keys, width, stride;
-    int together; /* how many elements share a reciprocal: see regard_reciprocal_group */
-    int fresh; /* on the way back: df and dv hold nothing yet */
-    int apart; /* and units that add stand beside those that multiply, as in AMD's processors */
-    struct Ahead *ahead; /* what to ask memory for after each tile, or NULL: see ahead.h */
-} Part;
+/* What functions return that may fail; signatures.py has the same. */
+enum { DONE, OUT_OF_RANGE, NO_MEMORY };
 
-typedef void (*Kernel)(const Part *);
+/* Run all jobs, each of so many bytes, on as many threads: see threads.c. */
+typedef void (*JobFunction)(void *);
+void regard_parallel(JobFunction run, void *jobs, size_t size, int count);
 
-/* Do all jobs, each of so many bytes, on as many threads: see threads.c. */
-typedef void (*Work)(void *);
-void regard_parallel(Work work, void *jobs, size_t size, int count);
+INLINE long min_long(long a, long b) { return a < b ? a : b; }
+INLINE long round_up(long count, long unit) { return (count + unit - 1) / unit * unit; }
+INLINE long pad_to_16(long count) { return round_up(count, 16); }
 
-/* The additive scores of one item, the way back, and e^2x of rows: see additive.c. */
-void regard_additive_item_forward(const Part *part);
-void regard_additive_item_backward(const Part *part);
-int regard_reciprocal_group(float reach);
-int regard_is_amd(void);
-long regard_next_rows(long left, long most);
-float regard_row_exponentials(const float *x, float *to, long rows, long size, long width);
-float regard_exponentials(const float *x, float *to, long rows, long size, long width, int threads);
-
-/* Zeros. To no numbers there may be no pointer, and memset must not be given NULL. */
-INLINE void regard_fill_zero(float *to, long count) {
+/* A pointer to no elements may be NULL, which memset must not be given. */
+INLINE void fill_zero(float *to, long count) {
     if (count > 0) memset(to, 0, count * sizeof(float));
 }
 
-/* Room for so many bytes, a multiple of the alignment. For none, too: NULL means that there is none. */
-INLINE void *regard_alloc(size_t alignment, size_t bytes) {
+/* So many bytes, a multiple of the alignment. Never NULL for 0 bytes: NULL means out of memory. */
+INLINE void *alloc_aligned(size_t alignment, size_t bytes) {
     return aligned_alloc(alignment, bytes ? bytes : alignment);
 }
 
-/* Exponentials are written in runs of sixteen. */
-INLINE long regard_padded(long count) { return (count + 15) / 16 * 16; }
-
-/* e^x: x = n ln 2 + r, and e^r by a polynomial that is exact to the last bit but one. Below the least
- * normal number it is 0 for all that anyone adds it to; above the greatest it stays there. */
-INLINE float regard_exponential(float x) {
+/* e^x: x = n ln 2 + r, and e^r by a polynomial that is exact to the last bit but one. x is clamped to
+ * [-87, 88]: e^-87 is about the smallest normal float, negligible in any sum. */
+INLINE float exp_clamped(float x) {
     x = x < -87.0f ? -87.0f : x;
     x = x > 88.0f ? 88.0f : x;
-    const float whole = 12582912.0f; /* to add it and take it off is to round */
+    const float shift = 12582912.0f; /* adding and subtracting it rounds to an integer */
     union {
         float value;
         uint32_t bits;
-    } shifted = {x * 1.44269504f + whole}, power;
-    float n = shifted.value - whole;
+    } shifted = {x * 1.44269504f + shift}, power;
+    float n = shifted.value - shift;
     float r = x - n * 0.693359375f - n * -2.12194440e-4f;
     float s = 1.9790244e-4f;
     s = s * r + 1.3944759e-3f;
@@ -85,11 +66,8 @@ INLINE float regard_exponential(float x) {
     s = s * r + 1.6666666e-1f;
     s = s * r + 0.5f;
     s = r * r * s + r + 1.0f;
-    power.bits = (shifted.bits + 127) << 23; /* n in its last bits; of NaN, anything */
+    power.bits = (shifted.bits + 127) << 23; /* n is in the low bits; for NaN, anything */
     return s * power.value;
 }
-
-/* Scores to weights, in place, with room for regard_padded(count): see step.c. */
-void regard_softmax(float *scores, long count, float scale);
 
 #endif

@@ -1,42 +1,41 @@
-/* Products of matrices, a tile at a time: so many sums as there are registers for. */
+/* Matrix products, a tile at a time: as many sums as there are registers. */
 
-#ifndef REGARD_TILES_H
-#define REGARD_TILES_H
+#ifndef REGARD_GEMM_TILE_H
+#define REGARD_GEMM_TILE_H
 
 #include "simd.h"
 
-#if SIDE == 16
-enum { ROWS = 8, SIDES = 2 };
+#if LANES == 16
+enum { TILE_ROWS = 8, TILE_VECS = 2 };
 #else
-enum { ROWS = 4, SIDES = 3 };
+enum { TILE_ROWS = 4, TILE_VECS = 3 };
 #endif
-enum { TILE = SIDE * SIDES };
+enum { TILE_COLUMNS = LANES * TILE_VECS };
 
-/* What a tile is summed from: of each t a vector x, by weights of ROWS i. */
+/* A tile of the product w x: over t, TILE_ROWS weights w[i, t] times a vector x[t]. */
 typedef struct {
     const float *w, *x;
-    long w_i, w_t, row, from, until;
-    const float *shares; /* what the sums are multiplied by at last, or NULL */
-} Terms;
+    long w_row, w_column, x_stride, from, until;
+    const float *scales; /* of the rows, applied at the end, or NULL */
+} TileTerms;
 
-/* Each comes for one side, two, and so on. */
+/* Each comes for one vector of columns, two, and so on. */
 typedef struct {
-    /* to[i] = rows[i] . k for ROWS rows, and keys that lie side by side, dimension by dimension */
-    void (*compare[SIDES])(const float *const *rows, const Side *turned, long size, float *to, long row);
+    /* to[i] = rows[i] . k for TILE_ROWS rows; the keys are transposed: (keys / LANES, size, LANES) */
+    void (*dot[TILE_VECS])(const float *const *rows, const Vec *keys, long size, float *to, long stride);
 
-    /* to[i] (+)= sum_t w[i, t] x[t] for ROWS i, from the at-th number of the vectors on */
-    void (*add[SIDES])(const Terms *terms, long at, float *to, long row, int fresh);
+    /* to[i] (+)= sum_t w[i, t] x[t], from the given column of x on */
+    void (*add[TILE_VECS])(const TileTerms *terms, long column, float *to, long stride, int overwrite);
 
-    /* a square of as many rows as a side has numbers to columns */
-    void (*turn)(const float *from, long row, Side *to);
-} Tiles;
+    void (*transpose)(const float *from, long stride, Vec *to);
+} GemmTiles;
 
-const Tiles *regard_gemm_tiles(void);
+const GemmTiles *regard_gemm_tiles(void);
 
-/* How many sides to take next of so many numbers: not one, if that was all that is left at the end. */
-INLINE long next_sides(long left) {
-    const long sides = up(left, SIDE) / SIDE, tiles = up(sides, SIDES) / SIDES;
-    return (sides + tiles - 1) / tiles;
+/* How many vectors to take next of so many columns: tiles of about equal width. */
+INLINE long next_vecs(long columns_left) {
+    const long vecs = round_up(columns_left, LANES) / LANES, tiles = round_up(vecs, TILE_VECS) / TILE_VECS;
+    return (vecs + tiles - 1) / tiles;
 }
 
 #endif

@@ -1,21 +1,25 @@
-/* Work that goes row by row, shared by threads.
+/* Rows divided among threads, each with a job of its own.
  *
- * Include it after a `Job`, with `from` and `to` among its fields, and `rows`, which does the rows of
- * one. Where NUMBERED is defined, `number` says which of the threads does them.
+ * Include it after a struct `Job` with the fields `from` and `until`, a range of rows, and `status`; and
+ * after `run`, which does the rows of a job. With JOB_HAS_NUMBER, `number` is the thread's.
  */
 
-static void work(void *given) { rows(given); }
+static void run_job(void *job) { run(job); }
 
-static void by_rows(Job whole, long total, int threads) {
-    Job jobs[MOST_THREADS];
-    if (threads > MOST_THREADS) threads = MOST_THREADS;
-    if (threads > total) threads = total > 0 ? (int)total : 1;
+/* The highest status. */
+static int parallel_rows(Job whole, long rows, int threads) {
+    Job jobs[MAX_THREADS];
+    int status = DONE;
+    if (threads > MAX_THREADS) threads = MAX_THREADS;
+    if (threads > rows) threads = rows > 0 ? (int)rows : 1;
     for (int t = 0; t < threads; t++) {
         jobs[t] = whole;
-        jobs[t].from = total * t / threads, jobs[t].to = total * (t + 1) / threads;
-#ifdef NUMBERED
+        jobs[t].from = rows * t / threads, jobs[t].until = rows * (t + 1) / threads;
+#ifdef JOB_HAS_NUMBER
         jobs[t].number = t;
 #endif
     }
-    regard_parallel(work, jobs, sizeof(Job), threads);
+    regard_parallel(run_job, jobs, sizeof(Job), threads);
+    for (int t = 0; t < threads; t++) status = jobs[t].status > status ? jobs[t].status : status;
+    return status;
 }

@@ -1,50 +1,51 @@
-/* Memory that will be needed next, asked for bit by bit, so that it arrives while others compute. */
+/* Prefetch what is needed next, a little at each tile, so that it arrives while others are computed. */
 
-#ifndef REGARD_AHEAD_H
-#define REGARD_AHEAD_H
+#ifndef REGARD_PREFETCH_H
+#define REGARD_PREFETCH_H
 
 #include "common.h"
 
-enum { LINE = 64, MOST_PARTS = 7 };
+enum { CACHE_LINE = 64, MAX_PREFETCHES = 7 };
 
-/* Rows that are wanted. */
+/* Rows still to be prefetched. */
 typedef struct {
-    const char *at;              /* of the row in question */
-    long row, rows, line, lines; /* bytes to the next row, rows left; lines asked for, and of all */
-} Wanted;
+    const char *at;                /* the current row */
+    long stride, rows, line, lines; /* bytes to the next row, rows left; lines done, lines a row */
+} PrefetchRows;
 
-typedef struct Ahead {
-    Wanted parts[MOST_PARTS];
-    long count, which, pace;
-} Ahead;
+typedef struct {
+    PrefetchRows parts[MAX_PREFETCHES];
+    long count, current, lines_per_tile;
+} Prefetch;
 
-/* So many rows of so many numbers are wanted, too. */
-INLINE void ahead_of(Ahead *ahead, const float *from, long row, long rows, long size) {
-    const long bytes = sizeof(float), lines = (size * bytes + LINE - 1) / LINE;
+/* Prefetch so many rows of so many floats, too. */
+INLINE void prefetch_rows(Prefetch *prefetch, const float *from, long stride, long rows, long size) {
+    const long bytes = sizeof(float), lines = (size * bytes + CACHE_LINE - 1) / CACHE_LINE;
     if (rows < 1 || lines < 1) return;
-    Wanted *part = ahead->parts + ahead->count++;
-    *part = (Wanted){(const char *)from, row * bytes, rows, 0, lines};
-    if (part->row == lines * LINE) part->lines *= rows, part->rows = 1; /* one long row */
+    PrefetchRows *part = prefetch->parts + prefetch->count++;
+    *part = (PrefetchRows){(const char *)from, stride * bytes, rows, 0, lines};
+    if (part->stride == lines * CACHE_LINE) part->lines *= rows, part->rows = 1; /* contiguous */
 }
 
-/* Ask for all of it in so many turns. */
-INLINE void ahead_within(Ahead *ahead, long turns) {
+/* Spread all of it over so many tiles. */
+INLINE void prefetch_over(Prefetch *prefetch, long tiles) {
     long all = 0;
-    for (long n = 0; n < ahead->count; n++) all += ahead->parts[n].rows * ahead->parts[n].lines;
-    ahead->pace = turns > 0 ? (all + turns - 1) / turns : all;
+    for (long n = 0; n < prefetch->count; n++) all += prefetch->parts[n].rows * prefetch->parts[n].lines;
+    prefetch->lines_per_tile = tiles > 0 ? (all + tiles - 1) / tiles : all;
 }
 
-/* One turn; none if there is nothing to ask for, NULL. */
-INLINE void ask_ahead(Ahead *ahead) {
-    for (long left = ahead ? ahead->pace : 0; left > 0 && ahead->which < ahead->count;) {
-        Wanted *part = ahead->parts + ahead->which;
-        const char *at = part->at + part->line * LINE;
-        const long some = left < part->lines - part->line ? left : part->lines - part->line;
-        for (long n = 0; n < some; n++) __builtin_prefetch(at + n * LINE, 0, 2);
+/* One tile's share; nothing if there is nothing to prefetch, NULL. */
+INLINE void prefetch_some(Prefetch *prefetch) {
+    long left = prefetch ? prefetch->lines_per_tile : 0;
+    while (left > 0 && prefetch->current < prefetch->count) {
+        PrefetchRows *part = prefetch->parts + prefetch->current;
+        const char *at = part->at + part->line * CACHE_LINE;
+        const long some = min_long(left, part->lines - part->line);
+        for (long n = 0; n < some; n++) __builtin_prefetch(at + n * CACHE_LINE, 0, 2);
         left -= some, part->line += some;
         if (part->line < part->lines) return;
-        part->line = 0, part->at += part->row;
-        if (!--part->rows) ahead->which++;
+        part->line = 0, part->at += part->stride;
+        if (!--part->rows) prefetch->current++;
     }
 }
 

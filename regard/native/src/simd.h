@@ -1,107 +1,104 @@
-/* Numbers side by side, as many as a register has, and what is done with them as one.
+/* Vectors as wide as a register, by the compiler's vector extensions.
  *
- * In vectors of the compiler's own. Wider ones than the processor has would be kept in memory.
+ * Wider ones than the processor has would live in memory.
  */
 
-#ifndef REGARD_SIDES_H
-#define REGARD_SIDES_H
+#ifndef REGARD_SIMD_H
+#define REGARD_SIMD_H
 
 #include <math.h>
 
 #include "common.h"
 
 #ifdef __GNUC__
-#pragma GCC diagnostic ignored "-Wpsabi" /* all that returns a side is inlined */
+#pragma GCC diagnostic ignored "-Wpsabi" /* all that returns a Vec is inlined */
 #endif
 
-#define FAINT -87.0f /* of which e^x is the smallest float with all its digits, nearly */
+#define EXP_MIN -87.0f /* e^EXP_MIN is about the smallest normal float */
 
 #if defined(__AVX512F__)
-#define SIDE 16
+#define LANES 16
 #elif defined(__AVX2__)
-#define SIDE 8
+#define LANES 8
 #else
-#define SIDE 4
+#define LANES 4
 #endif
 
-typedef float Side __attribute__((vector_size(4 * SIDE)));
-typedef float Loose __attribute__((vector_size(4 * SIDE), aligned(4), may_alias)); /* anywhere */
-typedef int Order __attribute__((vector_size(4 * SIDE)));
+typedef float Vec __attribute__((vector_size(4 * LANES)));
+typedef float VecUnaligned __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef int VecInt __attribute__((vector_size(4 * LANES)));
 
-INLINE long up(long count, long unit) { return (count + unit - 1) / unit * unit; }
-INLINE long least(long a, long b) { return a < b ? a : b; }
-
-/* Numbers of two sides by their places: those of b come after those of a. */
+/* Lanes of two vectors by index; those of b come after those of a. */
 #ifdef __clang__
-#define MIX(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
-#define MIX(a, b, ...) __builtin_shuffle(a, b, (Order){__VA_ARGS__})
+#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (VecInt){__VA_ARGS__})
 #endif
 
-INLINE Side pick(Order which, Side yes, Side no) {
-    return (Side)((which & (Order)yes) | (~which & (Order)no));
+INLINE Vec select(VecInt mask, Vec yes, Vec no) {
+    return (Vec)((mask & (VecInt)yes) | (~mask & (VecInt)no));
 }
 
-/* a > b ? a : b, so that b stands where one of them is NaN; said so, compilers take three steps. */
-INLINE Side higher(Side a, Side b) {
-#if SIDE == 16
+/* a > b ? a : b, which is b where one of them is NaN; compilers need three instructions for that. */
+INLINE Vec vec_max(Vec a, Vec b) {
+#if LANES == 16
     return _mm512_max_ps(a, b);
-#elif SIDE == 8
+#elif LANES == 8
     return _mm256_max_ps(a, b);
 #else
-    return pick(a > b, a, b);
+    return select(a > b, a, b);
 #endif
 }
 
-/* ---- across a side ------------------------------------------------------------------------- */
+/* ---- reductions ---------------------------------------------------------------------------- */
 
-/* With the other half of each run of 16, 8, 4 or 2. */
-#if SIDE == 16
-#define COUNTED 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+/* Each run of 16, 8, 4 or 2 lanes with its halves swapped. */
+#if LANES == 16
+#define LANE_INDEX 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
 #define FROM_8 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7
 #define FROM_4 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11
 #define FROM_2 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13
 #define FROM_1 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14
-#elif SIDE == 8
-#define COUNTED 0, 1, 2, 3, 4, 5, 6, 7
+#elif LANES == 8
+#define LANE_INDEX 0, 1, 2, 3, 4, 5, 6, 7
 #define FROM_4 4, 5, 6, 7, 0, 1, 2, 3
 #define FROM_2 2, 3, 0, 1, 6, 7, 4, 5
 #define FROM_1 1, 0, 3, 2, 5, 4, 7, 6
 #else
-#define COUNTED 0, 1, 2, 3
+#define LANE_INDEX 0, 1, 2, 3
 #define FROM_2 2, 3, 0, 1
 #define FROM_1 1, 0, 3, 2
 #endif
 
-INLINE float total(Side x) {
-#if SIDE > 8
-    x += MIX(x, x, FROM_8);
+INLINE float horizontal_sum(Vec x) {
+#if LANES > 8
+    x += SHUFFLE(x, x, FROM_8);
 #endif
-#if SIDE > 4
-    x += MIX(x, x, FROM_4);
+#if LANES > 4
+    x += SHUFFLE(x, x, FROM_4);
 #endif
-    x += MIX(x, x, FROM_2);
-    x += MIX(x, x, FROM_1);
+    x += SHUFFLE(x, x, FROM_2);
+    x += SHUFFLE(x, x, FROM_1);
     return x[0];
 }
 
-INLINE float highest(Side x) {
-#if SIDE > 8
-    x = higher(MIX(x, x, FROM_8), x);
+INLINE float horizontal_max(Vec x) {
+#if LANES > 8
+    x = vec_max(SHUFFLE(x, x, FROM_8), x);
 #endif
-#if SIDE > 4
-    x = higher(MIX(x, x, FROM_4), x);
+#if LANES > 4
+    x = vec_max(SHUFFLE(x, x, FROM_4), x);
 #endif
-    x = higher(MIX(x, x, FROM_2), x);
-    x = higher(MIX(x, x, FROM_1), x);
+    x = vec_max(SHUFFLE(x, x, FROM_2), x);
+    x = vec_max(SHUFFLE(x, x, FROM_1), x);
     return x[0];
 }
 
 /* ---- exponentials -------------------------------------------------------------------------- */
 
 /* e^r for |r| <= ln 2 / 2, by a polynomial that is exact to the last bit but one. */
-INLINE Side about_one(Side r) {
-    Side s = r * 1.9790244e-4f + 1.3944759e-3f;
+INLINE Vec exp_polynomial(Vec r) {
+    Vec s = r * 1.9790244e-4f + 1.3944759e-3f;
     s = s * r + 8.3334977e-3f;
     s = s * r + 4.1666295e-2f;
     s = s * r + 1.6666666e-1f;
@@ -109,20 +106,20 @@ INLINE Side about_one(Side r) {
     return (r * r) * s + r + 1.0f;
 }
 
-/* e^x for x <= 0: x = n ln 2 + r. Below FAINT it is 0; NaN stays NaN. */
-INLINE Side falling(Side x) {
-    const float shift = 12582912.0f; /* what is added to it is rounded to a whole number */
-    const Order faint = x < FAINT;
-    const Side near = higher((Side){0} + FAINT, x);
-    const Side z = near * 1.44269504f + shift, n = z - shift;
-    const Side r = near - n * 0.693359375f + n * 2.12194440e-4f;
-    const Side s = about_one(r);
-    return pick(faint, (Side){0}, (Side)((Order)s + ((Order)z << 23)));
+/* e^x for x <= 0: x = n ln 2 + r. Below EXP_MIN it is 0; NaN stays NaN. */
+INLINE Vec exp_nonpositive(Vec x) {
+    const float shift = 12582912.0f; /* adding and subtracting it rounds to an integer */
+    const VecInt below = x < EXP_MIN;
+    const Vec clamped = vec_max((Vec){0} + EXP_MIN, x);
+    const Vec z = clamped * 1.44269504f + shift, n = z - shift;
+    const Vec r = clamped - n * 0.693359375f + n * 2.12194440e-4f;
+    const Vec s = exp_polynomial(r);
+    return select(below, (Vec){0}, (Vec)((VecInt)s + ((VecInt)z << 23)));
 }
 
-/* ---- a square of as many sides as one has numbers -------------------------------------------- */
+/* ---- transpose of LANES x LANES elements ---------------------------------------------------- */
 
-#if SIDE == 16
+#if LANES == 16
 #define LOW_8 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23
 #define HIGH_8 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31
 #define LOW_4 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27
@@ -131,7 +128,7 @@ INLINE Side falling(Side x) {
 #define HIGH_2 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31
 #define LOW_1 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30
 #define HIGH_1 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31
-#elif SIDE == 8
+#elif LANES == 8
 #define LOW_4 0, 1, 2, 3, 8, 9, 10, 11
 #define HIGH_4 4, 5, 6, 7, 12, 13, 14, 15
 #define LOW_2 0, 1, 8, 9, 4, 5, 12, 13
@@ -146,26 +143,25 @@ INLINE Side falling(Side x) {
 #endif
 
 /* Of each square of 2 * step rows, swap the upper right quarter with the lower left one. */
-#define SWAP(rows, step, LOW, HIGH)                                     \
-    for (int i = 0; i < SIDE; i++)                                      \
-        if (!(i & step)) {                                              \
-            const Side a = rows[i], b = rows[i + step];                 \
-            rows[i] = MIX(a, b, LOW), rows[i + step] = MIX(a, b, HIGH); \
+#define SWAP_QUARTERS(rows, step, LOW, HIGH)                                    \
+    for (int i = 0; i < LANES; i++)                                             \
+        if (!(i & step)) {                                                      \
+            const Vec a = rows[i], b = rows[i + step];                          \
+            rows[i] = SHUFFLE(a, b, LOW), rows[i + step] = SHUFFLE(a, b, HIGH); \
         }
 
-/* Rows to columns. */
-INLINE void turn_square(const float *from, long row, Side *to) {
-    Side rows[SIDE];
-    for (int i = 0; i < SIDE; i++) rows[i] = *(const Loose *)(from + i * row);
-#if SIDE > 8
-    SWAP(rows, 8, LOW_8, HIGH_8)
+INLINE void transpose_square(const float *from, long stride, Vec *to) {
+    Vec rows[LANES];
+    for (int i = 0; i < LANES; i++) rows[i] = *(const VecUnaligned *)(from + i * stride);
+#if LANES > 8
+    SWAP_QUARTERS(rows, 8, LOW_8, HIGH_8)
 #endif
-#if SIDE > 4
-    SWAP(rows, 4, LOW_4, HIGH_4)
+#if LANES > 4
+    SWAP_QUARTERS(rows, 4, LOW_4, HIGH_4)
 #endif
-    SWAP(rows, 2, LOW_2, HIGH_2)
-    SWAP(rows, 1, LOW_1, HIGH_1)
-    for (int i = 0; i < SIDE; i++) to[i] = rows[i];
+    SWAP_QUARTERS(rows, 2, LOW_2, HIGH_2)
+    SWAP_QUARTERS(rows, 1, LOW_1, HIGH_1)
+    for (int i = 0; i < LANES; i++) to[i] = rows[i];
 }
 
 #endif

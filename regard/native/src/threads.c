@@ -1,6 +1,5 @@
-/* Several jobs on several threads: those of the OpenMP runtime that torch has loaded, if there is
- * one, for its threads wait for work by spinning, and others would have to share a core with them;
- * else threads of our own. */
+/* Jobs on threads: those of the OpenMP runtime that torch has loaded, if there is one, because its
+ * threads spin while they wait, and others would have to share a core with them; else our own. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -10,82 +9,82 @@
 #include "common.h"
 
 typedef struct {
-    Work work;
+    JobFunction run;
     char *jobs;
     size_t size;
     int count;
-    unsigned char taken[MOST_THREADS];
-} Share;
+    unsigned char taken[MAX_THREADS];
+} Queue;
 
-/* Each thread takes the job of its own number, for which it may have the data in its cache from the
- * last time, and then those that nobody has begun: it does not matter how many threads there are. */
-static void take(Share *share, int own) {
-    for (int n = 0; n < share->count; n++) {
-        const int job = (own + n) % share->count;
-        if (!__atomic_exchange_n(&share->taken[job], 1, __ATOMIC_RELAXED))
-            share->work(share->jobs + job * share->size);
+/* Each thread takes the job of its own number, whose data may be in its cache from the last call, and
+ * then those that nobody has begun: it does not matter how many threads there are. */
+static void take_jobs(Queue *queue, int first) {
+    for (int n = 0; n < queue->count; n++) {
+        const int job = (first + n) % queue->count;
+        if (!__atomic_exchange_n(&queue->taken[job], 1, __ATOMIC_RELAXED))
+            queue->run(queue->jobs + job * queue->size);
     }
 }
 
-static void *take_any(void *given) {
-    take(given, 0);
+static void *pthread_main(void *queue) {
+    take_jobs(queue, 0);
     return NULL;
 }
 
 /* As compilers call it for `#pragma omp parallel`. */
-typedef void (*Parallel)(void (*)(void *), void *, unsigned, unsigned);
+typedef void (*OpenMPParallel)(void (*)(void *), void *, unsigned, unsigned);
 
-static int (*thread_number)(void);
+static int (*openmp_thread_number)(void);
 
-static Parallel openmp(void) {
-    static Parallel found;
-    static int looked; /* last of all, for threads of Python's that ask at once */
-    if (!__atomic_load_n(&looked, __ATOMIC_ACQUIRE)) {
-        *(void **)&thread_number = dlsym(RTLD_DEFAULT, "omp_get_thread_num");
-        if (thread_number) *(void **)&found = dlsym(RTLD_DEFAULT, "GOMP_parallel");
-        __atomic_store_n(&looked, 1, __ATOMIC_RELEASE);
+static OpenMPParallel find_openmp(void) {
+    static OpenMPParallel found;
+    static int searched; /* set last: several Python threads may call at once */
+    if (!__atomic_load_n(&searched, __ATOMIC_ACQUIRE)) {
+        *(void **)&openmp_thread_number = dlsym(RTLD_DEFAULT, "omp_get_thread_num");
+        if (openmp_thread_number) *(void **)&found = dlsym(RTLD_DEFAULT, "GOMP_parallel");
+        __atomic_store_n(&searched, 1, __ATOMIC_RELEASE);
     }
     return found;
 }
 
-static void take_own(void *given) { take(given, thread_number()); }
+static void openmp_main(void *queue) { take_jobs(queue, openmp_thread_number()); }
 
-/* As many jobs as threads, at most MOST_THREADS. */
-void regard_parallel(Work work, void *jobs, size_t size, int count) {
-    if (count == 1) work(jobs);
+/* As many jobs as threads, at most MAX_THREADS. */
+void regard_parallel(JobFunction run, void *jobs, size_t size, int count) {
+    if (count == 1) run(jobs);
     if (count < 2) return;
-    Share share = {work, jobs, size, count, {0}};
-    Parallel parallel = openmp();
+    Queue queue = {run, jobs, size, count, {0}};
+    OpenMPParallel parallel = find_openmp();
     if (parallel) {
-        parallel(take_own, &share, (unsigned)count, 0);
+        parallel(openmp_main, &queue, (unsigned)count, 0);
         return;
     }
-    pthread_t threads[MOST_THREADS];
+    pthread_t threads[MAX_THREADS];
     int started = 0;
-    while (started < count - 1 && !pthread_create(&threads[started], NULL, take_any, &share))
+    while (started < count - 1 && !pthread_create(&threads[started], NULL, pthread_main, &queue))
         started++;
-    take(&share, 0);
+    take_jobs(&queue, 0);
     for (int t = 0; t < started; t++) pthread_join(threads[t], NULL);
 }
 
-/* ---- numbers too small to be normal --------------------------------------------------------- */
+/* ---- denormals ------------------------------------------------------------------------------ */
 
 #ifdef X86
-enum { FLUSH = 0x8040 }; /* results flushed to zero, inputs taken as zero */
+enum { FLUSH = 0x8040 }; /* MXCSR: flush-to-zero for results, denormals-are-zero for inputs */
 
-static void set_flush(void *given) {
+static void set_flush(void *on) {
     const unsigned others = _mm_getcsr() & ~(unsigned)FLUSH;
-    _mm_setcsr(*(int *)given ? others | FLUSH : others);
+    _mm_setcsr(*(int *)on ? others | FLUSH : others);
 }
 
-/* Have them taken as zero, or not, by this thread and so many in all; returns how it was. */
+/* Treat denormals as zero, or not, on this thread and on so many in all; returns the old setting. */
 int regard_flush_denormals(int on, int threads) {
     const int before = (_mm_getcsr() & FLUSH) == FLUSH;
-    Parallel parallel = threads > 1 ? openmp() : NULL;
+    OpenMPParallel parallel = threads > 1 ? find_openmp() : NULL;
     if (parallel) parallel(set_flush, &on, (unsigned)threads, 0);
     set_flush(&on);
     return before;
 }
 #else
-int regard_flush_denormals(int on, int threads) { return 0; } /* others are as quick with them */
+int regard_flush_denormals(int on, int threads) { return 0; } /* others are as fast with them */
 #endif

@@ -1,271 +1,271 @@
-/* One query an item, as a decoder asks at each step: scores, softmax over the keys it may read,
- * and the sum of their values, in one call.
+/* One query an item, as in a decoder's step: scores, softmax over the keys it may read, and the sum of
+ * their values, in one call.
  *
- * Shapes, row-major: q (items, size), keys (items, count, width), values (items, count, wide),
- * allowed (items, count) of 0 and 1 or NULL, weights (items, count), context (items, wide). Where
- * items share theirs, as beams do, item n has the keys n / keys_share, and so on. A hidden key is
- * not looked at.
+ * Shapes, row-major: q (items, size), keys (items, count, width), values (items, count, value_size),
+ * allowed (items, count) of 0 and 1 or NULL, weights (items, count), context (items, value_size).
+ * Where items share theirs, as beams do, item n has the keys n / items_per_keys, and so on. A masked
+ * key is never read.
  *
  * Dot products take keys as they are, with width = size. Additive scores take e^2k, its width a
- * multiple of 32, and how far each key reaches; they return 1, with nothing done, if a query and
- * its keys leave the range of additive.c.
+ * multiple of 32, and the max |k| of each key; they return OUT_OF_RANGE if a query and its keys leave
+ * the range of additive.c.
  */
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common.h"
+#include "attention/additive.h"
 
-/* What stays the same from step to step; native.py has the same fields in the same order. */
+/* What stays the same from step to step; signatures.py has the same fields in the same order. */
 typedef struct {
-    const float *keys, *values, *reach; /* reach: of additive scores, else NULL */
+    const float *keys, *values, *max_abs; /* max_abs: of additive scores, else NULL */
     const unsigned char *allowed;
-    long items, count, size, width, wide;
-    long keys_share, values_share, v_share;
-    int back; /* did the last step go from the last item to the first? */
+    long items, count, size, width, value_size;
+    long items_per_keys, items_per_values, items_per_v;
+    int reversed; /* did the last step go from the last item to the first? */
 } Memory;
 
-/* What one step asks, and where its answer goes. */
+/* One step: its inputs and outputs. */
 typedef struct {
     const Memory *memory;
     const float *q, *v;
-    const float *read; /* on the way back: the weights that were found, else NULL */
+    const float *saved_weights; /* in backward, else NULL */
     float scale, *weights, *context;
-    int back; /* go from the last item to the first */
-    int additive_back; /* the way back of additive scores: sent is the context's gradient */
-    const float *sent;
-    float *to_q, *to_keys, *to_v;
+    int reversed;          /* go from the last item to the first */
+    int additive_backward; /* backward of additive scores: grad_context is given */
+    const float *grad_context;
+    float *grad_q, *grad_k, *grad_v;
 } Step;
 
 /* ---- the loops ----------------------------------------------------------------------------- */
 
-/* Rows are read once and in order, so what comes next can be asked for early: a row or two ahead,
- * which is beyond what the processor sees by itself. To ask beyond the end does no harm. */
-enum { LANES = 32, AHEAD = 1024 };
+/* Rows are read once and in order, so they can be prefetched: a row or two ahead, farther than the
+ * hardware does by itself. Prefetching beyond the end does no harm. */
+enum { SUMS = 32, AHEAD = 1024 };
 
-/* q . k for the keys that are seen; one sum alone would wait for itself. */
-INLINE void dots(const Memory *m, const float *q, const float *keys, const long *seen, long count,
-                 float *to) {
+/* q . k for the allowed keys; a single sum would wait for itself. */
+INLINE void dot_scores(const Memory *m, const float *q, const float *keys, const long *index,
+                       long count, float *to) {
     for (long j = 0; j < count; j++) {
-        const float *a = keys + seen[j] * m->width;
-        float sum[LANES] = {0}, total = 0;
+        const float *a = keys + index[j] * m->width;
+        float sum[SUMS] = {0}, total = 0;
         long n = 0;
-        for (; n + LANES <= m->size; n += LANES) {
+        for (; n + SUMS <= m->size; n += SUMS) {
             __builtin_prefetch(a + n + AHEAD), __builtin_prefetch(a + n + AHEAD + 16);
 #pragma omp simd
-            for (int i = 0; i < LANES; i++) sum[i] += q[n + i] * a[n + i];
+            for (int i = 0; i < SUMS; i++) sum[i] += q[n + i] * a[n + i];
         }
         for (; n < m->size; n++) total += q[n] * a[n];
 #pragma omp simd reduction(+ : total)
-        for (int i = 0; i < LANES; i++) total += sum[i];
+        for (int i = 0; i < SUMS; i++) total += sum[i];
         to[j] = total;
     }
 }
 
-/* The weighted sum of the values that are seen, four at a time: to load and store a sum costs as
- * much as to add to it. */
-INLINE void sums(const Memory *m, const float *values, const long *seen, long count, const float *w,
-                 float *restrict to) {
-    long j = 0, wide = m->wide, ahead = 4 * wide;
-    regard_fill_zero(to, wide);
+/* The weighted sum of the allowed values, four at a time: loading and storing a sum costs as much as
+ * adding to it. */
+INLINE void weighted_sum(const Memory *m, const float *values, const long *index, long count,
+                         const float *w, float *restrict to) {
+    long j = 0, size = m->value_size, ahead = 4 * size;
+    fill_zero(to, size);
     for (; j + 4 <= count; j += 4) {
-        const float *a = values + seen[j] * wide, *b = values + seen[j + 1] * wide;
-        const float *c = values + seen[j + 2] * wide, *d = values + seen[j + 3] * wide;
+        const float *a = values + index[j] * size, *b = values + index[j + 1] * size;
+        const float *c = values + index[j + 2] * size, *d = values + index[j + 3] * size;
         long n = 0;
-        for (; n + 16 <= wide; n += 16) {
+        for (; n + 16 <= size; n += 16) {
             __builtin_prefetch(a + ahead + n), __builtin_prefetch(b + ahead + n);
             __builtin_prefetch(c + ahead + n), __builtin_prefetch(d + ahead + n);
 #pragma omp simd
             for (long i = n; i < n + 16; i++)
                 to[i] += w[j] * a[i] + w[j + 1] * b[i] + (w[j + 2] * c[i] + w[j + 3] * d[i]);
         }
-        for (; n < wide; n++)
+        for (; n < size; n++)
             to[n] += w[j] * a[n] + w[j + 1] * b[n] + (w[j + 2] * c[n] + w[j + 3] * d[n]);
     }
     for (; j < count; j++) {
-        const float *a = values + seen[j] * wide;
+        const float *a = values + index[j] * size;
 #pragma omp simd
-        for (long n = 0; n < wide; n++) to[n] += w[j] * a[n];
+        for (long n = 0; n < size; n++) to[n] += w[j] * a[n];
     }
 }
 
 /* ---- one item ------------------------------------------------------------------------------ */
 
-/* Of which e^2x is 0 as a float. */
-#define FAINT -52.0f
+#define HALF_EXP_MIN -52.0f /* e^(2 HALF_EXP_MIN) is 0 as a float */
 
-/* The sum is a double: a float would lose digits over many keys. */
-void regard_softmax(float *scores, long count, float scale) {
-    float most = -INFINITY;
+/* In place, with room for pad_to_16(count). The sum is a double: a float would lose digits over many
+ * keys. */
+static void softmax(float *scores, long count, float scale) {
+    float top = -INFINITY;
     double total = 0.0;
     for (long j = 0; j < count; j++) {
         scores[j] *= scale;
-        if (scores[j] > most) most = scores[j];
+        if (scores[j] > top) top = scores[j];
     }
-    for (long j = 0; j < count; j++) { /* half of it, for e^2x; below FAINT it is 0, or NaN */
-        float half = 0.5f * (scores[j] - most);
-        scores[j] = half < FAINT ? FAINT : half;
+    for (long j = 0; j < count; j++) { /* halved, because e^2x follows; NaN stays NaN */
+        float half = 0.5f * (scores[j] - top);
+        scores[j] = half < HALF_EXP_MIN ? HALF_EXP_MIN : half;
     }
-    regard_exponentials(scores, scores, 1, count, regard_padded(count), 1);
+    regard_exponentials(scores, scores, 1, count, pad_to_16(count), 1);
     for (long j = 0; j < count; j++) total += scores[j];
-    float share = (float)(1.0 / total);
-    for (long j = 0; j < count; j++) scores[j] *= share;
+    float reciprocal = (float)(1.0 / total);
+    for (long j = 0; j < count; j++) scores[j] *= reciprocal;
 }
 
-/* A query and v against the keys up to `until`; none if they are out of range. e has room for both
- * and for what is sent to the query. */
-static Part compared(const Step *s, long item, float *e, long until) {
+/* A query and v against the keys up to `until`; no keys if they are out of range. scratch holds both
+ * and the query's gradient. */
+static AdditiveRows additive_rows(const Step *s, long item, float *scratch, long until) {
     const Memory *m = s->memory;
     const float *q = s->q + item * m->size;
-    long own = item / m->keys_share;
-    float farthest = regard_exponentials(q, e, 1, m->size, m->width, 1), longest = 0.0f;
+    long memory = item / m->items_per_keys;
+    float max_abs_q = regard_exponentials(q, scratch, 1, m->size, m->width, 1), max_abs_k = 0.0f;
     for (long j = 0; j < until; j++)
-        longest = fmaxf(longest, m->reach[own * m->count + j]);
-    if (m->size) memcpy(e + m->width, s->v + item / m->v_share * m->size, m->size * sizeof(float));
-    const int together = regard_reciprocal_group(farthest + longest);
-    if (!together) return (Part){.keys = 0};
-    return (Part){.e = e, .f = m->keys + own * m->count * m->width, .v = e + m->width, .rows = 1,
-                  .keys = until, .width = m->width, .together = together};
+        max_abs_k = fmaxf(max_abs_k, m->max_abs[memory * m->count + j]);
+    if (m->size)
+        memcpy(scratch + m->width, s->v + item / m->items_per_v * m->size, m->size * sizeof(float));
+    const int group = regard_reciprocal_group(max_abs_q + max_abs_k);
+    if (!group) return (AdditiveRows){.keys = 0};
+    return (AdditiveRows){.exp_q = scratch, .exp_k = m->keys + memory * m->count * m->width,
+                          .v = scratch + m->width, .rows = 1, .keys = until, .width = m->width,
+                          .group = group};
 }
 
-/* What reaches the scores, of what reaches the weights that softmax made of them; in place. */
-static void slopes(const float *weights, const long *seen, float *sent, long count, float scale) {
+/* The gradient of the weights becomes that of the scores, in place. */
+static void softmax_backward(const float *weights, const long *index, float *grad, long count,
+                             float scale) {
     double mean = 0;
-    for (long j = 0; j < count; j++) mean += weights[seen[j]] * sent[j];
+    for (long j = 0; j < count; j++) mean += weights[index[j]] * grad[j];
     for (long j = 0; j < count; j++)
-        sent[j] = scale * weights[seen[j]] * (sent[j] - (float)mean);
+        grad[j] = scale * weights[index[j]] * (grad[j] - (float)mean);
 }
 
-/* Which keys an item may read, and how many. */
-static long in_sight(const Memory *m, long item, long *seen) {
+/* The indices of the keys that an item may read, and how many there are. */
+static long allowed_keys(const Memory *m, long item, long *index) {
     const unsigned char *allowed = m->allowed ? m->allowed + item * m->count : NULL;
     long count = 0;
     for (long j = 0; j < m->count; j++)
-        if (!allowed || allowed[j]) seen[count++] = j;
+        if (!allowed || allowed[j]) index[count++] = j;
     return count;
 }
 
-static int one(const Step *s, long item, long *seen, float *scores, float *e) {
+/* Forward; and, with keys and values exchanged, backward of dot products. */
+static int read_item(const Step *s, long item, long *index, float *scores, float *scratch) {
     const Memory *m = s->memory;
-    const long count = in_sight(m, item, seen);
+    const long count = allowed_keys(m, item, index);
     if (s->v && count) {
-        Part part = compared(s, item, e, seen[count - 1] + 1);
-        if (!part.keys) return 0;
-        part.scores = scores;
-        regard_additive_item_forward(&part);
-        for (long j = 0; j < count; j++) scores[j] = scores[seen[j]];
+        AdditiveRows rows = additive_rows(s, item, scratch, index[count - 1] + 1);
+        if (!rows.keys) return OUT_OF_RANGE;
+        rows.scores = scores;
+        regard_additive_rows_forward(&rows);
+        for (long j = 0; j < count; j++) scores[j] = scores[index[j]];
     } else {
-        const float *keys = m->keys + item / m->keys_share * m->count * m->width;
-        dots(m, s->q + item * m->size, keys, seen, count, scores);
+        const float *keys = m->keys + item / m->items_per_keys * m->count * m->width;
+        dot_scores(m, s->q + item * m->size, keys, index, count, scores);
     }
-    if (s->read)
-        slopes(s->read + item * m->count, seen, scores, count, s->scale);
+    if (s->saved_weights)
+        softmax_backward(s->saved_weights + item * m->count, index, scores, count, s->scale);
     else
-        regard_softmax(scores, count, s->scale);
+        softmax(scores, count, s->scale);
     float *weights = s->weights + item * m->count;
     if (count < m->count) memset(weights, 0, m->count * sizeof(float));
-    for (long j = 0; j < count; j++) weights[seen[j]] = scores[j];
-    const float *values = m->values + item / m->values_share * m->count * m->wide;
-    sums(m, values, seen, count, scores, s->context + item * m->wide);
-    return 1;
+    for (long j = 0; j < count; j++) weights[index[j]] = scores[j];
+    const float *values = m->values + item / m->items_per_values * m->count * m->value_size;
+    weighted_sum(m, values, index, count, scores, s->context + item * m->value_size);
+    return DONE;
 }
 
-/* The way back of additive scores: what reaches a weight is sent . value, as with dot products. */
-static int one_back(const Step *s, long item, long *seen, float *scores, float *e) {
+/* Backward of additive scores: a weight's gradient is grad_context . value, as with dot products. */
+static int additive_item_backward(const Step *s, long item, long *index, float *scores,
+                                  float *scratch) {
     const Memory *m = s->memory;
-    const long count = in_sight(m, item, seen), until = count ? seen[count - 1] + 1 : 0;
-    float *to_q = s->to_q + item * m->size, *to_v = s->to_v + item * m->width;
-    const float *values = m->values + item / m->values_share * m->count * m->wide;
-    const Memory turned = {.size = m->wide, .width = m->wide};
-    regard_fill_zero(to_q, m->size);
-    regard_fill_zero(to_v, m->width);
-    if (!count || !m->width) return 1;
-    dots(&turned, s->sent + item * m->wide, values, seen, count, scores);
-    slopes(s->read + item * m->count, seen, scores, count, s->scale);
+    const long count = allowed_keys(m, item, index), until = count ? index[count - 1] + 1 : 0;
+    float *grad_q = s->grad_q + item * m->size, *grad_v = s->grad_v + item * m->width;
+    const float *values = m->values + item / m->items_per_values * m->count * m->value_size;
+    const Memory as_keys = {.size = m->value_size, .width = m->value_size};
+    fill_zero(grad_q, m->size);
+    fill_zero(grad_v, m->width);
+    if (!count || !m->width) return DONE;
+    dot_scores(&as_keys, s->grad_context + item * m->value_size, values, index, count, scores);
+    softmax_backward(s->saved_weights + item * m->count, index, scores, count, s->scale);
     for (long j = until, n = count; j-- > 0;) /* from the end, where none is overwritten */
-        scores[j] = n && seen[n - 1] == j ? scores[--n] : 0.0f;
-    Part part = compared(s, item, e, until);
-    if (!part.keys) return 0;
-    part.g = scores, part.de = e + 2 * m->width, part.dv = to_v;
-    part.df = s->to_keys + item * m->count * m->width;
-    regard_additive_item_backward(&part);
-    memcpy(to_q, part.de, m->size * sizeof(float));
-    return 1;
+        scores[j] = n && index[n - 1] == j ? scores[--n] : 0.0f;
+    AdditiveRows rows = additive_rows(s, item, scratch, until);
+    if (!rows.keys) return OUT_OF_RANGE;
+    rows.grad_scores = scores, rows.grad_q = scratch + 2 * m->width, rows.grad_v = grad_v;
+    rows.grad_k = s->grad_k + item * m->count * m->width;
+    regard_additive_rows_backward(&rows);
+    memcpy(grad_q, rows.grad_q, m->size * sizeof(float));
+    return DONE;
 }
 
 /* ---- threads ------------------------------------------------------------------------------- */
 
-enum { DONE, OUT_OF_RANGE, NO_MEMORY };
-
 typedef struct {
     const Step *step;
-    long from, to;
-    int result;
+    long from, until;
+    int status;
 } Job;
 
-static void work(void *given) {
-    Job *job = given;
-    const Memory *m = job->step->memory;
-    long *seen = malloc((regard_padded(m->count) + 1) * (sizeof(long) + sizeof(float)));
-    float *scores = (float *)(seen + regard_padded(m->count)), *e = NULL;
-    if (job->step->v) e = calloc(3 * m->width + 1, sizeof(float));
-    job->result = seen && (e || !job->step->v) ? DONE : NO_MEMORY;
-    int (*each)(const Step *, long, long *, float *, float *) =
-        job->step->additive_back ? one_back : one;
-    for (long n = 0; n < job->to - job->from && job->result == DONE; n++) {
-        const long item = job->step->back ? job->to - 1 - n : job->from + n;
-        job->result = each(job->step, item, seen, scores, e) ? DONE : OUT_OF_RANGE;
+static void run(Job *job) {
+    const Step *s = job->step;
+    const Memory *m = s->memory;
+    long *index = malloc((pad_to_16(m->count) + 1) * (sizeof(long) + sizeof(float)));
+    float *scores = (float *)(index + pad_to_16(m->count)), *scratch = NULL;
+    if (s->v) scratch = calloc(3 * m->width + 1, sizeof(float));
+    job->status = index && (scratch || !s->v) ? DONE : NO_MEMORY;
+    int (*one)(const Step *, long, long *, float *, float *) =
+        s->additive_backward ? additive_item_backward : read_item;
+    for (long n = 0; n < job->until - job->from && job->status == DONE; n++) {
+        const long item = s->reversed ? job->until - 1 - n : job->from + n;
+        job->status = one(s, item, index, scores, scratch);
     }
-    free(seen), free(e);
+    free(index), free(scratch);
+}
+
+#include "parallel_rows.h"
+
+static int run_items(const Step *step, int threads) {
+    const long items = step->memory->items;
+    return items > 0 ? parallel_rows((Job){.step = step}, items, threads) : DONE;
 }
 
 /* ---- what Python calls --------------------------------------------------------------------- */
 
-static int answered(const Step *step, int threads) {
-    const long items = step->memory->items;
-    Job jobs[MOST_THREADS];
-    int result = DONE;
-    if (threads > MOST_THREADS) threads = MOST_THREADS;
-    if (threads > items) threads = (int)items;
-    for (int t = 0; t < threads; t++)
-        jobs[t] = (Job){step, items * t / threads, items * (t + 1) / threads, 0};
-    regard_parallel(work, jobs, sizeof(Job), threads);
-    for (int t = 0; t < threads; t++) result = jobs[t].result > result ? jobs[t].result : result;
-    return result;
-}
-
-/* v is NULL for dot products. Steps go to and fro over the items: what the last one ended with is
- * in the cache, where the next one begins. */
+/* v is NULL for dot products. Every other step goes through the items backwards: what the last one
+ * ended with is in the cache, where the next one begins. */
 int regard_single_query(Memory *memory, const float *q, const float *v, float scale, float *weights,
-                float *context, int threads) {
-    memory->back = !memory->back;
+                        float *context, int threads) {
+    memory->reversed = !memory->reversed;
     Step step = {.memory = memory, .q = q, .v = v, .scale = scale, .weights = weights,
-                 .context = context, .back = memory->back};
-    return answered(&step, threads);
+                 .context = context, .reversed = memory->reversed};
+    return run_items(&step, threads);
 }
 
-/* The way back of dot products: sent (items, wide) is the gradient of the context. It is a read of
- * the same memory with keys and values exchanged: what reaches a weight is sent . value, and what
- * reaches the query is the sum of the keys, each as often as something reached its score. */
-int regard_single_query_backward(const Memory *memory, const float *sent, const float *weights, float scale,
-                     float *to_scores, float *to_q, int threads) {
-    Memory turned = *memory;
-    turned.keys = memory->values, turned.values = memory->keys;
-    turned.size = turned.width = memory->wide, turned.wide = memory->width;
-    turned.keys_share = memory->values_share, turned.values_share = memory->keys_share;
-    Step step = {.memory = &turned, .q = sent, .read = weights, .scale = scale,
-                 .weights = to_scores, .context = to_q};
-    return answered(&step, threads);
+/* Backward of dot products, by the gradient of the context (items, value_size). It is a read of the
+ * same memory with keys and values exchanged: the gradient of a weight is grad_context . value, and
+ * that of the query is the sum of the keys, by the gradients of their scores. */
+int regard_single_query_backward(const Memory *memory, const float *grad_context,
+                                 const float *weights, float scale, float *grad_scores,
+                                 float *grad_q, int threads) {
+    Memory exchanged = *memory;
+    exchanged.keys = memory->values, exchanged.values = memory->keys;
+    exchanged.size = exchanged.width = memory->value_size, exchanged.value_size = memory->width;
+    exchanged.items_per_keys = memory->items_per_values;
+    exchanged.items_per_values = memory->items_per_keys;
+    Step step = {.memory = &exchanged, .q = grad_context, .saved_weights = weights, .scale = scale,
+                 .weights = grad_scores, .context = grad_q};
+    return run_items(&step, threads);
 }
 
-/* The way back of additive scores, of items that each have their own keys: what is sent to them is
- * added to to_keys (items, count, width), what is sent to v is set for each item. */
-int regard_additive_single_query_backward(const Memory *memory, const float *q, const float *v, const float *sent,
-                              const float *weights, float scale, float *to_q, float *to_keys,
-                              float *to_v, int threads) {
-    Step step = {.memory = memory, .q = q, .v = v, .read = weights, .scale = scale, .sent = sent,
-                 .additive_back = 1,
-                 .to_q = to_q, .to_keys = to_keys, .to_v = to_v};
-    return answered(&step, threads);
+/* Backward of additive scores, of items that each have their own keys: their gradient is added to
+ * grad_k (items, count, width), that of v is written for each item. */
+int regard_additive_single_query_backward(const Memory *memory, const float *q, const float *v,
+                                          const float *grad_context, const float *weights,
+                                          float scale, float *grad_q, float *grad_k, float *grad_v,
+                                          int threads) {
+    Step step = {.memory = memory, .q = q, .v = v, .saved_weights = weights, .scale = scale,
+                 .grad_context = grad_context, .additive_backward = 1,
+                 .grad_q = grad_q, .grad_k = grad_k, .grad_v = grad_v};
+    return run_items(&step, threads);
 }

@@ -1,7 +1,6 @@
-/* What a part of a Transformer's layer found, added to what it was given, and normalised for the
- * next part: one walk over rows that are too few to be worth four.
+/* A residual connection and the layer norm after it, in one pass over each row.
  *
- * Shapes, row-major: seen, found and normal (rows, size); bias, weight and shift (size).
+ * Shapes, row-major: inputs, update and normalized (rows, size); bias, weight and shift (size).
  */
 
 #include <math.h>
@@ -9,49 +8,50 @@
 #include "common.h"
 
 typedef struct {
-    float *seen;
-    const float *found, *bias, *weight, *shift;
-    float *normal, least;
-    long from, to, size;
+    float *inputs;
+    const float *update, *bias, *weight, *shift;
+    float *normalized, eps;
+    long size, from, until;
+    int status;
 } Job;
 
-INLINE void added(const Job *job, float *restrict seen, const float *restrict found) {
+INLINE void add(const Job *job, float *restrict inputs, const float *restrict update) {
     const float *restrict bias = job->bias;
     if (bias)
 #pragma omp simd
-        for (long i = 0; i < job->size; i++) seen[i] += found[i] + bias[i];
+        for (long i = 0; i < job->size; i++) inputs[i] += update[i] + bias[i];
     else
 #pragma omp simd
-        for (long i = 0; i < job->size; i++) seen[i] += found[i];
+        for (long i = 0; i < job->size; i++) inputs[i] += update[i];
 }
 
-INLINE void normalised(const Job *job, const float *restrict seen, float *restrict normal) {
+INLINE void normalize(const Job *job, const float *restrict x, float *restrict to) {
     const float *restrict weight = job->weight, *restrict shift = job->shift;
     float sum = 0, squares = 0;
 #pragma omp simd reduction(+ : sum)
-    for (long i = 0; i < job->size; i++) sum += seen[i];
+    for (long i = 0; i < job->size; i++) sum += x[i];
     const float mean = sum / job->size;
 #pragma omp simd reduction(+ : squares)
-    for (long i = 0; i < job->size; i++) squares += (seen[i] - mean) * (seen[i] - mean);
-    const float unit = 1 / sqrtf(squares / job->size + job->least);
+    for (long i = 0; i < job->size; i++) squares += (x[i] - mean) * (x[i] - mean);
+    const float scale = 1 / sqrtf(squares / job->size + job->eps);
 #pragma omp simd
-    for (long i = 0; i < job->size; i++) normal[i] = (seen[i] - mean) * unit * weight[i] + shift[i];
+    for (long i = 0; i < job->size; i++) to[i] = (x[i] - mean) * scale * weight[i] + shift[i];
 }
 
-INLINE void rows(const Job *job) {
-    for (long row = job->from; row < job->to; row++) {
+INLINE void run(const Job *job) {
+    for (long row = job->from; row < job->until; row++) {
         const long first = row * job->size;
-        if (job->found) added(job, job->seen + first, job->found + first);
-        if (job->normal) normalised(job, job->seen + first, job->normal + first);
+        if (job->update) add(job, job->inputs + first, job->update + first);
+        if (job->normalized) normalize(job, job->inputs + first, job->normalized + first);
     }
 }
 
 #include "parallel_rows.h"
 
-/* seen += found + bias, where there are any; then its norm, if somebody asks for it. */
-void regard_add_layernorm(float *seen, const float *found, const float *bias, const float *weight,
-                     const float *shift, float least, float *normal, long total, long size,
-                     int threads) {
-    by_rows((Job){seen, found, bias, weight, shift, normal, least, .size = size},
-            total, threads);
+/* inputs += update + bias, where they are given; then normalized = layer norm of inputs. */
+void regard_add_layernorm(float *inputs, const float *update, const float *bias, const float *weight,
+                          const float *shift, float eps, float *normalized, long rows, long size,
+                          int threads) {
+    parallel_rows((Job){inputs, update, bias, weight, shift, normalized, eps, .size = size}, rows,
+                  threads);
 }

@@ -1,8 +1,8 @@
-/* Dropout: y = x * scale where a draw says so, else 0.
+/* Dropout: y = x * scale where the element is kept, else 0.
  *
- * The draw of an element is a hash of its place and of a seed, so it needs no memory, no order and
- * no state, comes out the same on any number of threads, and is found again on the way back. The
- * hash is MurmurHash3's finaliser (Appleby 2011), of which every bit depends on every other.
+ * Whether it is kept is a hash of its index and of a seed, so the mask needs no memory, no order and
+ * no state, is the same on any number of threads, and is found again in backward. The hash is
+ * MurmurHash3's finaliser (Appleby 2011), in which every bit depends on every other.
  */
 
 #include <stdint.h>
@@ -12,13 +12,15 @@
 typedef struct {
     const float *x;
     float *y, scale;
-    long first, from, to; /* the place of x[0] in all that is drawn for; elements of x */
-    uint32_t seed, keep;  /* kept if the hash is below */
+    uint32_t seed, keep_below; /* kept if the hash is below */
+    long first;                /* the index of x[0] in the whole tensor */
+    long from, until;          /* elements of x */
+    int status;
 } Job;
 
-enum { RUN = 1 << 30 }; /* the places of a run have their upper half in common */
+enum { RUN = 1 << 30 }; /* the indices of a run have the same upper half */
 
-NARROW static inline uint32_t mixed(uint32_t h) {
+NO_AVX512 static inline uint32_t mix(uint32_t h) {
     h ^= h >> 16;
     h *= 0x85ebca6bu;
     h ^= h >> 13;
@@ -26,33 +28,30 @@ NARROW static inline uint32_t mixed(uint32_t h) {
     return h ^ h >> 16;
 }
 
-/* A hash of 32 bits is of the lower half of a place; the upper half, mixed, changes the seed. */
-NARROW static void drop(const Job *job, long from, uint32_t count) {
-    const float *restrict x = job->x + from; /* wider vectors multiply whole numbers no faster */
+/* The 32-bit hash is of the lower half of an index; the upper half, mixed, changes the seed. Wider
+ * vectors multiply integers no faster. */
+NO_AVX512 static void drop(const Job *job, long from, uint32_t count) {
+    const float *restrict x = job->x + from;
     float *restrict y = job->y + from;
-    const uint64_t place = (uint64_t)(job->first + from);
-    const uint32_t seed = job->seed + mixed((uint32_t)(place >> 32)), keep = job->keep;
-    const uint32_t start = (uint32_t)place * 0x9e3779b9u + seed;
+    const uint64_t index = (uint64_t)(job->first + from);
+    const uint32_t seed = job->seed + mix((uint32_t)(index >> 32)), keep_below = job->keep_below;
+    const uint32_t start = (uint32_t)index * 0x9e3779b9u + seed;
     const float scale = job->scale;
 #pragma omp simd
     for (uint32_t i = 0; i < count; i++)
-        y[i] = x[i] * (mixed(i * 0x9e3779b9u + start) < keep ? scale : 0.0f);
+        y[i] = x[i] * (mix(i * 0x9e3779b9u + start) < keep_below ? scale : 0.0f);
 }
 
-static void work(void *given) {
-    const Job *job = given;
-    for (long at = job->from, end; at < job->to; at = end) {
-        end = at + RUN - (job->first + at) % RUN;
-        end = end < job->to ? end : job->to;
+static void run(const Job *job) {
+    for (long at = job->from, end; at < job->until; at = end) {
+        end = min_long(at + RUN - (job->first + at) % RUN, job->until);
         drop(job, at, (uint32_t)(end - at));
     }
 }
 
-void regard_dropout(const float *x, float *y, long first, long count, uint32_t seed, uint32_t keep,
-                    float scale, int threads) {
-    Job jobs[MOST_THREADS];
-    if (threads > MOST_THREADS) threads = MOST_THREADS;
-    for (int t = 0; t < threads; t++)
-        jobs[t] = (Job){x, y, scale, first, count * t / threads, count * (t + 1) / threads, seed, keep};
-    regard_parallel(work, jobs, sizeof(Job), threads);
+#include "parallel_rows.h"
+
+void regard_dropout(const float *x, float *y, long first, long count, uint32_t seed,
+                    uint32_t keep_below, float scale, int threads) {
+    parallel_rows((Job){x, y, scale, seed, keep_below, first}, count, threads);
 }

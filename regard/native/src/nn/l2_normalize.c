@@ -1,7 +1,7 @@
-/* Rows stretched to length 1, or divided by the least length if they are shorter: one walk over
- * them, where a norm and a quotient are two.
+/* Rows divided by their L2 norm, or by the least norm if theirs is smaller: one pass, where a norm and
+ * a quotient are two.
  *
- * Shapes, row-major: x and found (rows, size).
+ * Shapes, row-major: x and y (rows, size).
  */
 
 #include <math.h>
@@ -10,26 +10,27 @@
 
 typedef struct {
     const float *x;
-    float *found, least;
-    long from, to, size;
+    float *y, min_norm;
+    long size, from, until;
+    int status;
 } Job;
 
-INLINE void rows(const Job *job) {
-    for (long row = job->from; row < job->to; row++) {
+INLINE void run(const Job *job) {
+    for (long row = job->from; row < job->until; row++) {
         const float *restrict x = job->x + row * job->size;
-        float *restrict found = job->found + row * job->size;
-        double squares = 0; /* a float would not hold those of large numbers */
+        float *restrict y = job->y + row * job->size;
+        double squares = 0; /* a float would overflow with large elements */
 #pragma omp simd reduction(+ : squares)
         for (long i = 0; i < job->size; i++) squares += (double)x[i] * x[i];
-        const float whole = (float)sqrt(squares), length = whole < job->least ? job->least : whole;
+        const float norm = (float)sqrt(squares), divisor = norm < job->min_norm ? job->min_norm : norm;
 #pragma omp simd
-        for (long i = 0; i < job->size; i++) found[i] = x[i] / length;
+        for (long i = 0; i < job->size; i++) y[i] = x[i] / divisor;
     }
 }
 
 #include "parallel_rows.h"
 
-/* What is NaN makes its whole row so. */
-void regard_l2_normalize(const float *x, float *found, float least, long total, long size, int threads) {
-    by_rows((Job){x, found, least, .size = size}, total, threads);
+/* A NaN makes its whole row NaN. */
+void regard_l2_normalize(const float *x, float *y, float min_norm, long rows, long size, int threads) {
+    parallel_rows((Job){x, y, min_norm, size}, rows, threads);
 }
