@@ -12,7 +12,7 @@ export REGARD_REQUIRE_NATIVE ?= 1
 help:  ## list these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-demo: $(READY)  ## learn to read dates in forty languages, and see where the model looks
+demo: $(READY)  ## train a model on dates in forty languages, and see its attention
 	$(BIN)/regard demo
 
 tour: $(READY)  ## a tour of the library: a weather map and a memory, drawn to PNG

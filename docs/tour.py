@@ -28,7 +28,7 @@ except ImportError:
     raise SystemExit(2) from None
 
 STYLE = {"font.size": 11, "axes.titlesize": 12, "figure.dpi": 100}
-BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"  # told apart by every eye
+BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"  # for any colour vision
 
 # Scene one. A place, and six stations around it, so far away that 1 / distance is 6.5, 6.1, …
 # Lengths are in units of 100 km.
@@ -80,7 +80,9 @@ def main() -> None:
     print(
         "  In docs/tour.py: another SIGMA, another SHARPNESS, a station or an animal of your own."
     )
-    print("  README.md has every score, selection and mask; docs/conventions.md what they promise.")
+    print(
+        "  docs/library.md has every score, selection and mask; docs/conventions.md their promises."
+    )
 
 
 def weather(path: Path) -> None:

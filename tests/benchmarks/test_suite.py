@@ -31,7 +31,7 @@ class Clock:
         return self.now
 
     def worker(self, name: str, *seconds: float) -> measure.Runner:
-        """A function that takes these seconds, call after call, the last ones again and again."""
+        """A function that takes these seconds, call after call, then the last ones repeated."""
         left = list(seconds)
 
         def work() -> None:
@@ -99,9 +99,9 @@ def test_who_fails_is_out_and_says_why() -> None:
 
 def test_results_come_back_as_they_were(tmp_path: Path) -> None:
     results.write(tmp_path, {"name": "dot", "rows": []})
-    again = made_up()
-    results.write(tmp_path, again)
-    assert results.read(tmp_path) == {"dot": again}
+    other = made_up()
+    results.write(tmp_path, other)
+    assert results.read(tmp_path) == {"dot": other}
     assert [path.name for path in tmp_path.iterdir()] == ["dot.json"]
 
 

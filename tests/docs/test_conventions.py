@@ -68,11 +68,11 @@ def test_what_is_hidden_never_matters_pair_by_pair() -> None:
     queries, keys, values = pairs(queries=7)
     keys.requires_grad_()
     attention = Attention(scores.Additive(5, 5, 3))
-    whole = attention(queries, keys, values, mask=masks.Causal()).context
+    complete = attention(queries, keys, values, mask=masks.Causal()).context
     broken = keys.detach().clone()
     broken[6] = torch.nan
     context = attention(queries, broken, values, mask=masks.Causal()).context
-    assert torch.equal(context[:6], whole[:6])  # these may not read key 6
+    assert torch.equal(context[:6], complete[:6])  # these may not read key 6
     assert context[6].isnan().all()  # this one may
     context[:6].sum().backward()
     assert all(p.grad is not None and p.grad.isfinite().all() for p in attention.parameters())

@@ -1,4 +1,4 @@
-"""Links as text and by words, gold, and what broken files are told."""
+"""Links as text and by words, gold, and the errors for broken files."""
 
 import pytest
 import torch
@@ -43,12 +43,12 @@ def test_naacl_gathers_by_pair() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "told"),
+    ("lines", "message"),
     [(["0-0", "0-"], "gold, line 2: '0-' is not a link"), (["0–1"], "line 1"), (["0-1"], "counts")],
 )
-def test_what_is_no_link_is_told_with_its_line(lines: list[str], told: str) -> None:
-    with pytest.raises(DataError, match=told):
-        read_pharaoh(lines, "gold", first=1 if told == "counts" else 0)
+def test_what_is_not_a_link_is_an_error_with_its_line(lines: list[str], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        read_pharaoh(lines, "gold", first=1 if message == "counts" else 0)
 
 
 @pytest.mark.parametrize("line", ["1 2", "a 1 1 S", "3 1 1 S", "1 0 1 S"])

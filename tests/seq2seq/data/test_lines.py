@@ -1,4 +1,4 @@
-r"""A line ends at `\n` and nowhere else; wrong bytes are told, never fatal."""
+r"""A line ends at `\n` and nowhere else; invalid bytes are faults, never fatal."""
 
 import gzip
 import hashlib
@@ -135,8 +135,8 @@ def test_plain_text_named_gz(tmp_path: Path) -> None:
 
 
 def test_gzip_cut_off_or_flipped(tmp_path: Path) -> None:
-    whole = gzip.compress(os.urandom(5000))
-    for broken in (whole[:-900], whole[:3], whole[:-8] + bytes(8)):
+    complete = gzip.compress(os.urandom(5000))
+    for broken in (complete[:-900], complete[:3], complete[:-8] + bytes(8)):
         (tmp_path / "a.gz").write_bytes(broken)
         with pytest.raises(DataError, match=r"a\.gz cannot be decompressed"):
             read_lines(str(tmp_path / "a.gz"))

@@ -1,4 +1,4 @@
-"""A line without an end is told of in time: it fills neither memory nor disk."""
+"""A line without an end is an error in time: it fills neither memory nor disk."""
 
 import gzip
 import io

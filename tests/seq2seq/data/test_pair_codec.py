@@ -1,4 +1,4 @@
-"""Pairs to batches: padding at the end, places kept, copied words with ids of their own."""
+"""Pairs to batches: padding at the end, spans, copied words with ids past the vocabulary."""
 
 import pytest
 import torch

@@ -23,8 +23,8 @@ def test_duplicates_never_cross(sources: list[str], much: float, seed: int) -> N
     assert train
     assert valid
     assert not {sources[n] for n in train} & {sources[n] for n in valid}
-    again = split(iter(sources), **by, seed=seed)
-    assert again == (train, valid)
+    second = split(iter(sources), **by, seed=seed)
+    assert second == (train, valid)
 
 
 def test_share_and_count_are_kept() -> None:

@@ -105,8 +105,8 @@ def test_places_of_scripts_and_marks() -> None:
     text = Subwords.build(["日本語 e\u0301 👩‍👧 x"] * 3, 60)
     line = "x👩‍👧 日本 e\u0301"
     found = text.encode(line)
-    told = [line[start:end] for start, end in found.spans]
-    assert told == [
+    pieces = [line[start:end] for start, end in found.spans]
+    assert pieces == [
         piece.removeprefix(" ") if n == 0 else piece for n, piece in enumerate(found.pieces)
     ]
 
@@ -158,12 +158,12 @@ def test_unknown_characters_of_a_word_are_one_token() -> None:
 def test_saved_and_loaded(kind: str, tmp_path: Path) -> None:
     text = text_of(kind)
     text.save(tmp_path / "text.json")
-    again = load_tokenizer(tmp_path / "text.json")
-    assert type(again) is type(text)
-    assert again.fingerprint() == text.fingerprint()
-    assert again.pieces == text.pieces
+    loaded = load_tokenizer(tmp_path / "text.json")
+    assert type(loaded) is type(text)
+    assert loaded.fingerprint() == text.fingerprint()
+    assert loaded.pieces == text.pieces
     for line in [*LINES, "unseen Жуков"]:
-        assert again.encode(line) == text.encode(line)
+        assert loaded.encode(line) == text.encode(line)
     assert [each.name for each in tmp_path.iterdir()] == ["text.json"]
 
 
@@ -208,14 +208,14 @@ def test_another_process_builds_the_same() -> None:
         "    for text in build_tokenizers(LINES, LINES[::-1], kind=kind, size=150):\n"
         "        print(text.fingerprint())"
     )
-    told = subprocess.run(
+    printed = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, check=True, text=True,
         env={"PYTHONHASHSEED": "1", "PYTHONPATH": ".", "RAYON_NUM_THREADS": "3"},
     ).stdout.split()  # fmt: skip
     kinds = ("characters", "words", "subwords")
     here = [build_tokenizers(LINES, [], kind=kind, size=150, joint=True)[0] for kind in kinds]
     # The order of the lines does not matter.
-    assert told == [text.fingerprint() for text in here for _ in range(2)]
+    assert printed == [text.fingerprint() for text in here for _ in range(2)]
 
 
 def test_sizes_are_kept() -> None:

@@ -106,9 +106,9 @@ def test_perplexity_by_hand() -> None:
 
 def test_a_score_is_json() -> None:
     found = bleu(HYPOTHESES, REFERENCES, Bootstrap(100))
-    again = json.loads(json.dumps(found.as_json(), allow_nan=False))
-    assert again["interval"] == list(found.interval or ())
-    assert (again["name"], again["count"]) == ("BLEU", 5)
+    loaded = json.loads(json.dumps(found.as_json(), allow_nan=False))
+    assert loaded["interval"] == list(found.interval or ())
+    assert (loaded["name"], loaded["count"]) == ("BLEU", 5)
     assert str(MetricScore("exact", 99.5, "nrefs:1", 2, (98.0, 100.0))) == (
         "exact 99.50 [98.00, 100.00] (nrefs:1)"
     )

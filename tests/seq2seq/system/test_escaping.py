@@ -15,10 +15,10 @@ FORBIDDEN = {chr(code) for code in (*range(32), *range(0x7F, 0xA0))} - {"\n", "\
 
 @pytest.mark.parametrize("sign", sorted(FORBIDDEN), ids=ascii)
 def test_every_control_is_written_out(sign: str) -> None:
-    told = escaped(f"a{sign}b")
-    assert told == f"a{sign.encode('unicode_escape').decode()}b"
-    assert told.isprintable()
-    assert escaped(told) == told
+    shown = escaped(f"a{sign}b")
+    assert shown == f"a{sign.encode('unicode_escape').decode()}b"
+    assert shown.isprintable()
+    assert escaped(shown) == shown
 
 
 def test_what_people_write_stays() -> None:
@@ -37,9 +37,9 @@ def test_isolates_that_end_stay_and_others_do_not() -> None:
 
 @given(st.text(st.characters()))
 def test_nothing_is_left_of_any_text(text: str) -> None:
-    told = spelled_out(text)
-    assert not FORBIDDEN & set(told)
-    assert not any(unicodedata.category(sign) in ("Cc", "Cs") for sign in told)
+    shown = spelled_out(text)
+    assert not FORBIDDEN & set(shown)
+    assert not any(unicodedata.category(sign) in ("Cc", "Cs") for sign in shown)
     assert not (FORBIDDEN - {"\u2068", "\u2069"}) & set(escaped(text))
 
 

@@ -59,11 +59,11 @@ def test_what_takes_a_files_place_in_time_is_not_opened(
 ) -> None:
     """Between the look and the opening: neither followed nor waited for."""
     (tmp_path / "file").write_bytes(b"")
-    looked = os.stat_result(os.stat(tmp_path / "file"))
+    before = os.stat_result(os.stat(tmp_path / "file"))
     (tmp_path / "file").unlink()
     make(tmp_path / "file")
     with monkeypatch.context() as patch:
-        patch.setattr(os, "stat", lambda *_, **__: looked)
+        patch.setattr(os, "stat", lambda *_, **__: before)
         with pytest.raises(OSError, match=r"not a file of the run's own|symbolic links"):
             open_regular(tmp_path, "file")
 
