@@ -19,11 +19,11 @@ def _as_text(trust: "Faithfulness") -> str:
     """For people: a line a word, and what comes of them all."""
     from rich.cells import cell_len  # noqa: PLC0415  # help need not wait
 
-    from regard.tasks.plots.labels import shortened, shown  # noqa: PLC0415
-    from regard.tasks.plots.lines import filled, line  # noqa: PLC0415
+    from regard.tasks.plots.labels import truncate, visible  # noqa: PLC0415
+    from regard.tasks.plots.terminal_text import join_line, pad_columns  # noqa: PLC0415
 
     def named(word: str) -> str:
-        return shortened(shown(word), 20)
+        return truncate(visible(word), 20)
 
     rows = [("word", "bits", "read most", "", "needed most", "")]
     for place, word in enumerate(trust.target):
@@ -36,7 +36,9 @@ def _as_text(trust: "Faithfulness") -> str:
             )
         )  # fmt: skip
     widths = [max(cell_len(row[column]) for row in rows) + 2 for column in range(len(rows[0]))]
-    table = [line(*(filled(*cell) for cell in zip(row, widths, strict=True))) for row in rows]
+    table = [
+        join_line(*(pad_columns(*cell) for cell in zip(row, widths, strict=True))) for row in rows
+    ]
     return "\n".join([*table, "", *_summed_up(trust)])
 
 

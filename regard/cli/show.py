@@ -108,7 +108,7 @@ def show(
         if check:
             from regard.cli.faithfulness_report import faithfulness_report  # noqa: PLC0415
 
-            reading = f"Read by {named(translator, layer)}, {found.legend}"
+            reading = f"Attention of {named(translator, layer)}, {found.legend}"
             checked = faithfulness_report(
                 faithfulness(translator, pair, units=units, layer=layer), reading, as_json
             )
@@ -117,7 +117,7 @@ def show(
     if check:
         say(checked)
     elif path is None:
-        say(json.dumps(found.as_data(), ensure_ascii=False) if as_json else _here(found))
+        say(json.dumps(found.to_dict(), ensure_ascii=False) if as_json else _here(found))
 
 
 def _possible(path: Path | None, view: str) -> None:
@@ -131,19 +131,19 @@ def _possible(path: Path | None, view: str) -> None:
 
 
 def _drawn(path: Path, found: "AttentionMap", view: str, threshold: float) -> None:
-    from regard.tasks.plots import as_page, save_picture  # noqa: PLC0415  # torch
+    from regard.tasks.plots import html_page, save_figure  # noqa: PLC0415  # torch
 
     if path.suffix == ".html":
-        path.write_text(as_page(found, threshold), encoding="utf-8")
-    elif missing := save_picture(path, found, view, threshold):
+        path.write_text(html_page(found, threshold), encoding="utf-8")
+    elif missing := save_figure(path, found, view, threshold):
         note(f"note: {missing} Or draw a page, which needs none: -o looked.html")
     note(f"drew {path}")
 
 
 def _here(found: "AttentionMap") -> str:
     """Each reading for a terminal, as wide as that is."""
-    from regard.tasks.plots import SHADES_TOLD, as_blocks  # noqa: PLC0415  # torch
+    from regard.tasks.plots import SHADE_LEGEND, terminal_heatmap  # noqa: PLC0415  # torch
 
     width = shutil.get_terminal_size().columns
-    parts = [f"{each.drawn}\n\n{as_blocks(each, width)}" for each in found.one_by_one()]
-    return "\n\n".join([*parts, SHADES_TOLD])
+    parts = [f"{each.caption}\n\n{terminal_heatmap(each, width)}" for each in found.split()]
+    return "\n\n".join([*parts, SHADE_LEGEND])

@@ -13,7 +13,7 @@ from regard.seq2seq.training import reporter
 from regard.tasks.config import ConfigSource, load
 from regard.tasks.config.translate import TranslateConfig
 from regard.tasks.dates import LANGUAGES, Example, draw, held_out, write
-from regard.tasks.plots import AttentionMap, as_blocks, save_one_below_the_other
+from regard.tasks.plots import AttentionMap, save_stacked, terminal_heatmap
 from regard.tasks.translate import Translator, train
 
 TRAIN, VALID, TEST = 40_000, 1_000, 1_000
@@ -66,7 +66,7 @@ def _show_some(console: Console, examples: list[Example], answers: list[Predicti
     console.print("\nUnseen dates, and where the model looked for each character of its answer:")
     for example, answer in _chosen(examples, answers):
         console.print(f"\n{LANGUAGES[example.language].name}", style="bold")
-        console.print(as_blocks(AttentionMap.of(answer), console.width), markup=False)
+        console.print(terminal_heatmap(AttentionMap.of(answer), console.width), markup=False)
 
 
 def _show_untaught(console: Console, translator: Translator, seed: int) -> None:
@@ -88,9 +88,7 @@ def _draw(path: Path, examples: list[Example], answers: list[Prediction]) -> str
     if not found:
         return "There is nothing to draw: the answers are empty."
     try:
-        note = save_one_below_the_other(
-            path, found, "What was read for each character of an answer"
-        )
+        note = save_stacked(path, found, "What was read for each character of an answer")
     except ConfigError as error:  # the demo goes on without a picture
         return str(error)
     return f"The picture of these is {path}" + (note and f"\nNote: {note}")

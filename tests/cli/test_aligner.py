@@ -63,14 +63,14 @@ def test_it_is_drawn(folder: Path) -> None:
     said = regard("show", "run", "one two", "1 2", "--json", cwd=folder)
     found = json.loads(said.stdout)
     assert (found["source"], found["target"]) == (["one", "two", ""], ["1", "2"])
-    (weights,) = (reading["weights"] for reading in found["readings"])
+    (weights,) = (reading["weights"] for reading in found["maps"])
     assert weights[0][0] > 0.5
     assert weights[1][1] > 0.5
     drawn = regard("show", "run", "one two", "1 2", "-o", "page.html", cwd=folder)
     assert drawn.returncode == 0, drawn.stderr
     assert "target → source" in json.loads(
         (folder / "page.html").read_text("utf-8").split('id="data">')[1].split("</script>")[0]
-    )["readings"][2]["name"]  # fmt: skip
+    )["maps"][2]["name"]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -42,8 +42,8 @@ def test_every_view_is_drawn(run: str, tmp_path: Path, view: str, kind: str) -> 
 def test_the_heads_of_a_layer(run: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", run, *TEXTS, "--view", "heads", "--layer", "decoder.1", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert [each["name"] for each in found["readings"]] == ["decoder.1/head.0", "decoder.1/head.1"]
-    for each in found["readings"]:
+    assert [each["name"] for each in found["maps"]] == ["decoder.1/head.0", "decoder.1/head.1"]
+    for each in found["maps"]:
         assert [sum(row) for row in each["weights"]] == pytest.approx([1, 1, 1], abs=1e-3)
     assert main(["show", run, *TEXTS, "--view", "heads", "--layer", "decoder.1"]) == 0
     assert capsys.readouterr().out.count("forced to the given target") == 2
@@ -54,7 +54,7 @@ def test_a_page_has_every_layer_and_head(run: str, tmp_path: Path) -> None:
     assert main(["show", run, *TEXTS, "-o", str(path), "--threshold", "0.4"]) == 0
     page = path.read_text("utf-8")
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])
-    assert len(data["readings"]) == 2 + 4
+    assert len(data["maps"]) == 2 + 4
     assert data["threshold"] == 0.4
 
 
@@ -65,11 +65,11 @@ def test_trust_is_told(run: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert found["erased"] == [0, 1, 2]
     assert [len(row) for row in found["drops"]] == [3, 3, 3]
     assert 0 <= found["agreement"] <= 1
-    assert found["reading"].startswith("Read by decoder.0 (mean of 2 heads), forced")
+    assert found["reading"].startswith("Attention of decoder.0 (mean of 2 heads), forced")
     assert main(["show", run, *TEXTS, "--check", "--layer", "decoder.0", "--view", "heads"]) == 0
     said = capsys.readouterr().out
     for part in (
-        "Read by decoder.0 (mean of 2 heads), forced",
+        "Attention of decoder.0 (mean of 2 heads), forced",
         "entropy  ",
         f"{100 * found['agreement']:.0f} %",
         "each of the 3 source words",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.tasks.plots.save import VIEWS
+from regard.tasks.plots.figures import VIEWS
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "pictures.md").read_text(encoding="utf-8")

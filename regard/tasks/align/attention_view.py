@@ -8,7 +8,7 @@ from regard.seq2seq.errors import DataError
 from regard.tasks.align.aligner import WordAligner
 from regard.tasks.pairs.aligning import unit_texts
 from regard.tasks.plots import AttentionMap
-from regard.tasks.plots.lines import isolated
+from regard.tasks.plots.terminal_text import isolate
 
 
 def attention_map(
@@ -47,6 +47,6 @@ def attention_map(
             [backward.weights.mT, torch.zeros_like(none)[:, None]], 1
         )
     source, words = unit_texts(aligner.codec, pair, units)
-    title = f"{isolated(pair.source)} → {isolated(pair.target or '')}"
+    title = f"{isolate(pair.source)} → {isolate(pair.target or '')}"
     legend = "how probable each link is (∎: no word)"
     return AttentionMap(title, legend, [*source, ""], words, readings)

@@ -1,15 +1,15 @@
-"""What a model looked at, for people: in a terminal, as a picture, as a page."""
+"""Attention maps for people: in a terminal, as a figure, as a page."""
 
 from regard.tasks.plots.attention_map import AttentionMap
-from regard.tasks.plots.page import as_page
-from regard.tasks.plots.save import save_one_below_the_other, save_picture
-from regard.tasks.plots.terminal import SHADES_TOLD, as_blocks
+from regard.tasks.plots.figures import save_figure, save_stacked
+from regard.tasks.plots.page import html_page
+from regard.tasks.plots.terminal import SHADE_LEGEND, terminal_heatmap
 
 __all__ = [
-    "SHADES_TOLD",
+    "SHADE_LEGEND",
     "AttentionMap",
-    "as_blocks",
-    "as_page",
-    "save_one_below_the_other",
-    "save_picture",
+    "html_page",
+    "save_figure",
+    "save_stacked",
+    "terminal_heatmap",
 ]

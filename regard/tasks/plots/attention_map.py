@@ -1,4 +1,4 @@
-"""What there is to draw: a plain value, whatever kind of model it comes from."""
+"""Attention maps with their labels: a plain value, whatever model they come from."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,55 +13,56 @@ from regard.seq2seq.system.escaping import spelled_out
 
 @dataclass(frozen=True, slots=True)
 class AttentionMap:
-    """What the words of a target read of the words of a source."""
+    """Attention weights from the words of a target to the words of a source."""
 
     title: str
     """What is shown: the two texts, say."""
 
     legend: str
-    """How the weights came about: forced or decoded."""
+    """How the weights were computed: for a given target, or for the model's own."""
 
     source: Sequence[str]
-    """As many words as the weights have columns. An empty one is the end of the text."""
+    """As many words as the weights have columns. An empty one is EOS."""
 
     target: Sequence[str]
     """As many words as the weights have rows."""
 
     maps: Mapping[str, Float[Tensor, "target source"]]
-    """Weights by whose they are, for people, as in "decoder.2"; what is shown first comes first."""
+    """Weights by layer or head, as in "decoder.2"; what is shown first comes first."""
 
     @classmethod
-    def of(cls, answer: Prediction, name: str = "decoder") -> "AttentionMap":
-        """An answer with what was read for it."""
-        assert answer.weights is not None
+    def of(cls, prediction: Prediction, name: str = "decoder") -> "AttentionMap":
+        """A prediction with its weights."""
+        assert prediction.weights is not None
         legend = "for the model's own answer"
-        # A model that has learned nothing says tokens that are no text, and so are not shown.
-        weights = answer.weights[: len(answer.target)]
-        return cls(spelled_out(answer.text), legend, answer.source, answer.target, {name: weights})
+        # An untrained model predicts tokens that are no text, and so are not shown.
+        weights = prediction.weights[: len(prediction.target)]
+        title, source, target = prediction.text, prediction.source, prediction.target
+        return cls(spelled_out(title), legend, source, target, {name: weights})
 
     @property
     def first(self) -> Float[Tensor, "target source"]:
-        """The weights that are shown if there is room for one reading."""
+        """The weights that are shown if there is room for one map."""
         return next(iter(self.maps.values()))
 
     @property
-    def drawn(self) -> str:
-        """What the first reading is, on one line."""
-        return f"Read by {next(iter(self.maps))}, {self.legend}"
+    def caption(self) -> str:
+        """What the first map is, on one line."""
+        return f"Attention of {next(iter(self.maps))}, {self.legend}"
 
-    def one_by_one(self) -> Iterator["AttentionMap"]:
-        """Each reading alone."""
-        return (replace(self, maps={name: own}) for name, own in self.maps.items())
+    def split(self) -> Iterator["AttentionMap"]:
+        """Each map alone."""
+        return (replace(self, maps={name: weights}) for name, weights in self.maps.items())
 
-    def as_data(self) -> dict[str, Any]:
-        """The same for programs."""
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON takes it."""
         return {
             "title": self.title,
             "legend": self.legend,
             "source": list(self.source),
             "target": list(self.target),
-            "readings": [
-                {"name": name, "weights": [[round(w, 4) for w in row] for row in own.tolist()]}
-                for name, own in self.maps.items()
+            "maps": [
+                {"name": name, "weights": [[round(w, 4) for w in row] for row in weights.tolist()]}
+                for name, weights in self.maps.items()
             ],
         }

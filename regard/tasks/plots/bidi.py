@@ -1,4 +1,4 @@
-"""In which order words stand on a line, where Hebrew or Arabic runs from right to left."""
+"""The visual order of words on a line, where Hebrew or Arabic runs from right to left."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ BETWEEN_DIGITS = set("./:-,٫٬")
 
 
 def right_to_left(words: Sequence[str]) -> bool:
-    """Is it a text that runs from right to left? Its first letter says so.
+    """Does a text run from right to left? Its first letter decides.
 
     >>> right_to_left(["3", "مايو", "abc"]), right_to_left(["abc", "مايو"])
     (True, False)
@@ -19,11 +19,11 @@ def right_to_left(words: Sequence[str]) -> bool:
 
 
 def visual_order(words: Sequence[str]) -> list[int]:
-    """The places of the words as they stand from left to right.
+    """The indices of the words, from left to right as displayed.
 
-    Unicode's algorithm for whole words: letters have the direction of their script, numbers run
-    from left to right, and what has none goes with its neighbours or else with the text. Between
-    words there are spaces; between single characters there are none.
+    Unicode's bidirectional algorithm for whole words: letters have the direction of their script,
+    numbers run from left to right, and what is neutral takes the direction of its neighbours, or
+    else of the text. Between words there are spaces; between single characters there are none.
 
     >>> visual_order(["אבא", "קרא", "New", "York", "Times"])
     [2, 3, 4, 1, 0]
@@ -38,24 +38,25 @@ def visual_order(words: Sequence[str]) -> list[int]:
 
 
 def _reordered(order: list[int], levels: Sequence[int], level: int) -> list[int]:
-    """With each run of at least this level the other way round."""
-    found: list[int] = []
+    """With each run of at least this level reversed (rule L2)."""
+    reordered: list[int] = []
     run: list[int] = []
     for place in order:
         if levels[place] >= level:
             run.append(place)
         else:
-            found += [*reversed(run), place]
+            reordered += [*reversed(run), place]
             run = []
-    return found + run[::-1]
+    return reordered + run[::-1]
 
 
 def _levels(line: Sequence[str]) -> list[int]:
-    """Even ones run to the right, odd ones to the left."""
+    """Embedding levels: even ones run to the right, odd ones to the left."""
     base = RIGHT if right_to_left(line) else LEFT
-    kinds = _beside_letters(_kinds(line), base)
+    kinds = _numbers_after_letters(_kinds(line), base)
     resolved = [
-        _around(kinds, place, base) if kind == NEUTRAL else kind for place, kind in enumerate(kinds)
+        _neutral_direction(kinds, place, base) if kind == NEUTRAL else kind
+        for place, kind in enumerate(kinds)
     ]
     level = {LEFT: 2, RIGHT: 1, NUMBER: 2} if base == RIGHT else {LEFT: 0, RIGHT: 1, NUMBER: 2}
     return [level[kind] for kind in resolved]
@@ -64,7 +65,7 @@ def _levels(line: Sequence[str]) -> list[int]:
 def _kinds(line: Sequence[str]) -> list[str]:
     kinds = [_kind(word) for word in line]
     for place in range(1, len(kinds) - 1):
-        # A date's hyphens go with its digits, though nothing else has their direction.
+        # Separators between numbers belong to them: the hyphens of a date (rule W4).
         if line[place] in BETWEEN_DIGITS and kinds[place - 1] == kinds[place + 1] == NUMBER:
             kinds[place] = NUMBER
     return kinds
@@ -77,17 +78,17 @@ def _kind(word: str) -> str:
     return (letters or (NUMBER if NUMBER in kinds else NEUTRAL,))[0]
 
 
-def _beside_letters(kinds: Sequence[str], base: str) -> list[str]:
-    """Numbers that follow Latin letters are as these are."""
-    found, strong = [], base
+def _numbers_after_letters(kinds: Sequence[str], base: str) -> list[str]:
+    """Numbers after left-to-right letters take their direction (rule W7)."""
+    resolved, strong = [], base
     for kind in kinds:
         strong = kind if kind in (LEFT, RIGHT) else strong
-        found.append(LEFT if kind == NUMBER and strong == LEFT else kind)
-    return found
+        resolved.append(LEFT if kind == NUMBER and strong == LEFT else kind)
+    return resolved
 
 
-def _around(kinds: Sequence[str], place: int, base: str) -> str:
-    """The direction of both neighbours if it is the same one; numbers count as Hebrew does."""
+def _neutral_direction(kinds: Sequence[str], place: int, base: str) -> str:
+    """That of both neighbours if they agree, else the text's; numbers count as right-to-left."""
     before = next((kind for kind in reversed(kinds[:place]) if kind != NEUTRAL), base)
     after = next((kind for kind in kinds[place + 1 :] if kind != NEUTRAL), base)
     sides = {RIGHT if kind == NUMBER else kind for kind in (before, after)}

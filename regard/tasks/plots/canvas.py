@@ -1,4 +1,4 @@
-"""A sheet to draw on in inches, from the top down; it grows with what is put on it."""
+"""A canvas in inches, from the top left; it grows with what is drawn on it."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,29 +14,29 @@ if TYPE_CHECKING:
     from matplotlib.text import Text
 
 PALE, DARK = "#f7f7fa", "#2f3996"
-"""Nothing and all. They differ in brightness most, so with any kind of colour vision."""
+"""Weights 0 and 1. They differ most in brightness, so for any kind of colour vision."""
 
 GREY = "#6b6b6b"
 
 
 class Canvas:
-    """What matplotlib draws on. No text is taken for mathematics.
+    """A matplotlib figure. No text is parsed as mathematics.
 
     Args:
-        texts: Everything that will be written, so that fonts are found for it.
+        texts: Everything that will be written, so that fonts can be chosen.
     """
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._fonts = fonts_for(texts)
         from matplotlib.figure import Figure  # noqa: PLC0415  # slow to import
 
-        # An inch by an inch, so that parts of it are inches. Saving takes in all that is outside.
+        # An inch by an inch, so that its coordinates are inches. Saving includes what lies outside.
         self.figure = Figure(figsize=(1, 1), dpi=100)
-        self._measured: dict[tuple[str, float], float] = {}
+        self._widths: dict[tuple[str, float], float] = {}
 
     @property
     def note(self) -> str:
-        """Which letters could not be drawn, for people; nothing if all could."""
+        """Which characters could not be drawn, for people; empty if all could."""
         return self._fonts.note
 
     def write(self, x: float, y: float, text: str, size: float = 10, **options: Any) -> "Text":
@@ -46,42 +46,42 @@ class Canvas:
             parse_math=False, usetex=False, **options,
         )  # fmt: skip
 
-    def head(self, legend: str, width: float) -> None:
-        """What is drawn, above everything else, in lines of about this width."""
-        self.write(0, 0, "\n".join(wrap(legend, max(40, int(width / 0.075)))), va="bottom")
+    def caption(self, text: str, width: float) -> None:
+        """Above everything else, in lines of about this width."""
+        self.write(0, 0, "\n".join(wrap(text, max(46, int(width / 0.075)))), va="bottom")
 
     def measure(self, text: str, size: float) -> float:
-        """How wide a text is."""
-        if (text, size) not in self._measured:
-            self._measured[text, size] = self._width(text, size)
-        return self._measured[text, size]
+        """The width of a text."""
+        if (text, size) not in self._widths:
+            self._widths[text, size] = self._width(text, size)
+        return self._widths[text, size]
 
     def _width(self, text: str, size: float) -> float:
-        written = self.write(0, 0, text, size)
-        box = written.get_window_extent()
-        written.remove()
+        artist = self.write(0, 0, text, size)
+        box = artist.get_window_extent()
+        artist.remove()
         return float(box.width / self.figure.dpi)
 
     def axes(self, x: float, y: float, width: float, height: float) -> "Axes":
-        """Room for cells or lines, without a frame."""
+        """Axes without ticks and frame."""
         axes = self.figure.add_axes((x, -y - height, width, height))
         axes.set(xticks=[], yticks=[])
         axes.spines[:].set_visible(False)
         return axes
 
-    def save(self, path: Path, dots: int = 150) -> None:
-        """As PNG or SVG, by the path's ending; the same picture is the same file."""
+    def save(self, path: Path, dpi: int = 150) -> None:
+        """As PNG or SVG, by the path's ending; the same figure is the same file."""
         import matplotlib  # noqa: PLC0415
 
-        known = {"Date": None} if path.suffix == ".svg" else {"Software": None}
+        metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}
         with matplotlib.rc_context({"svg.hashsalt": "regard", "svg.fonttype": "path"}):
             self.figure.savefig(
-                path, dpi=dots, bbox_inches="tight", pad_inches=0.15, metadata=known
+                path, dpi=dpi, bbox_inches="tight", pad_inches=0.15, metadata=metadata
             )
 
 
-def shades() -> "Colormap":
-    """From nothing to all."""
+def color_map() -> "Colormap":
+    """From weight 0 to weight 1."""
     from matplotlib.colors import LinearSegmentedColormap  # noqa: PLC0415
 
-    return LinearSegmentedColormap.from_list("read", [PALE, DARK])
+    return LinearSegmentedColormap.from_list("weights", [PALE, DARK])

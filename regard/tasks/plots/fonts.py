@@ -1,8 +1,8 @@
-"""Fonts for any script: matplotlib's own first, then what the system has for the rest.
+"""Fonts for any script: matplotlib's own first, then the system's for the rest.
 
-matplotlib shapes and turns text by libraqm from 3.11 on, but it warns whenever it draws a letter
-that none of the fonts it was given has. So fonts are looked for letter by letter; where there is
-none, a square stands for the letter, and all such letters are told of at once.
+matplotlib shapes and reorders text by libraqm from 3.11 on, but it warns whenever it draws a
+character that none of its fonts has. So fonts are chosen character by character; where there is
+none, a square is drawn, and one note names all such characters.
 """
 
 import unicodedata
@@ -11,23 +11,23 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from regard.seq2seq.errors import ConfigError
-from regard.tasks.plots.labels import characters
+from regard.tasks.plots.labels import graphemes
 
-OWN = "DejaVu Sans"
+DEFAULT = "DejaVu Sans"
 """Comes with matplotlib: Latin, Greek, Cyrillic, Hebrew, Arabic and more."""
 
 EAST_ASIAN = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC", "FULLWIDTH")
 INVISIBLE = ("Cc", "Cf", "Cs", "Zs", "Zl", "Zp")
 
-STAND_IN = "□"
+REPLACEMENT = "□"
 """What is drawn for a character that no font has."""
 
-NAMED = 8
-"""How many missing letters are named; the others are counted."""
+MAX_NAMED = 8
+"""How many missing characters a note names; the others are counted."""
 
 
 class Face(NamedTuple):
-    """A font of the system, and which letters it adds."""
+    """A font of the system, and the characters it adds."""
 
     family: str
     style: str
@@ -37,36 +37,36 @@ class Face(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fonts:
-    """What some texts are written with."""
+    """The fonts of some texts."""
 
     families: list[str]
     """For matplotlib to try in turn."""
 
     missing: frozenset[str]
-    """Letters that none of them has."""
+    """Characters that none of them has."""
 
     def drawable(self, text: str) -> str:
         """The text with a square for each character that cannot be drawn."""
         return "".join(
-            STAND_IN if self.missing.intersection(character) else character
-            for character in characters(text)
+            REPLACEMENT if self.missing.intersection(character) else character
+            for character in graphemes(text)
         )
 
     @property
     def note(self) -> str:
-        """Which letters could not be drawn and what to install, on one line; else nothing."""
+        """Which characters cannot be drawn and what to install, on one line; else empty."""
         return _missing_note(sorted(self.missing)) if self.missing else ""
 
 
 def fonts_for(texts: Iterable[str]) -> Fonts:
-    """Fonts that together have every letter of these texts that any font here has."""
+    """Fonts that together have every character of these texts that any font here has."""
     _need_matplotlib()
     from matplotlib.font_manager import fontManager, get_font  # noqa: PLC0415  # slow to import
 
     wanted = frozenset(c for text in texts for c in text if _is_visible(c))
-    own = get_font(fontManager.findfont(OWN))
-    missing = frozenset(c for c in wanted if not own.get_char_index(ord(c)))
-    families = [OWN]
+    default = get_font(fontManager.findfont(DEFAULT))
+    missing = frozenset(c for c in wanted if not default.get_char_index(ord(c)))
+    families = [DEFAULT]
     faces = list(_faces(missing)) if missing else []
     while missing and faces:
         best = min(faces, key=lambda face: _rank(face, wanted, missing))
@@ -84,7 +84,7 @@ def _need_matplotlib() -> None:
         from matplotlib import ft2font  # noqa: PLC0415  # an extra
     except ImportError:
         raise ConfigError(
-            "Pictures are drawn with matplotlib, which is not installed. Install it: "
+            "Figures are drawn with matplotlib, which is not installed. Install it: "
             "pip install 'regard[plot]'"
         ) from None
     if not hasattr(ft2font, "__libraqm_version__"):
@@ -100,7 +100,7 @@ def _is_visible(character: str) -> bool:
 
 
 def _faces(missing: frozenset[str]) -> Iterator[Face]:
-    """The system's fonts that have some of these letters."""
+    """The system's fonts that have some of these characters."""
     from matplotlib.font_manager import findSystemFonts  # noqa: PLC0415
     from matplotlib.ft2font import FT2Font  # noqa: PLC0415
 
@@ -109,7 +109,7 @@ def _faces(missing: frozenset[str]) -> Iterator[Face]:
             first = FT2Font(path)
             faces = [first, *(FT2Font(path, face_index=n) for n in range(1, first.num_faces))]
         except (OSError, RuntimeError):
-            continue  # a broken font is nobody's but its owner's
+            continue  # not ours to report
         for face in faces:
             adds = frozenset(c for c in missing if face.get_char_index(ord(c)))
             if adds and face.scalable:
@@ -117,7 +117,7 @@ def _faces(missing: frozenset[str]) -> Iterator[Face]:
 
 
 def _rank(face: Face, wanted: frozenset[str], missing: frozenset[str]) -> tuple[object, ...]:
-    """Small is good: many letters, upright, without serifs, Han as the text's language has it."""
+    """Lower is better: many characters, upright, sans serif, Han as in the text's language."""
     return (
         -len(face.adds & missing),
         face.style not in ("Regular", "Book", "Normal"),
@@ -136,12 +136,12 @@ def _east_asian_kind(letters: frozenset[str]) -> str:
 
 
 def _missing_note(missing: Sequence[str]) -> str:
-    letters = ", ".join(f"{letter} (U+{ord(letter):04X})" for letter in missing[:NAMED])
-    others = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
+    letters = ", ".join(f"{letter} (U+{ord(letter):04X})" for letter in missing[:MAX_NAMED])
+    others = f" and {len(missing) - MAX_NAMED} more" if len(missing) > MAX_NAMED else ""
     packages = dict.fromkeys(_package(character) for character in missing)
     return (
-        f"no font here has {letters}{others}, so {STAND_IN} is drawn. Install one (on Debian and "
-        f"Ubuntu: apt install {' '.join(packages)})."
+        f"no font here has {letters}{others}, so {REPLACEMENT} is drawn. Install one (on Debian "
+        f"and Ubuntu: apt install {' '.join(packages)})."
     )
 
 

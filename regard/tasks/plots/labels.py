@@ -1,4 +1,4 @@
-"""How words are shown to people: made visible, cut where they are too long."""
+"""Labels for people: made visible, and truncated where they are too long."""
 
 import unicodedata
 
@@ -6,31 +6,30 @@ from rich.cells import cell_len
 
 from regard.seq2seq.system.escaping import CONTROL
 
-END = "∎"
-"""How the end of a source is shown."""
+EOS_LABEL = "∎"
 
 JOINER = "\u200d"
 
 
-def shown(token: str) -> str:
-    r"""The token; a sign for one that is no text, and for what cannot be seen.
+def visible(token: str) -> str:
+    r"""The token with a dot for each control character; a sign for an empty one, EOS.
 
-    >>> shown(""), shown("a\tb"), shown("\u202ec")
+    >>> visible(""), visible("a\tb"), visible("\u202ec")
     ('∎', 'a·b', '·c')
     """
-    return unicodedata.normalize("NFC", CONTROL.sub("·", token)) or END
+    return unicodedata.normalize("NFC", CONTROL.sub("·", token)) or EOS_LABEL
 
 
-def shortened(text: str, most: int) -> str:
-    """The text, if need be cut to so many columns of a terminal, in which 日 fills two.
+def truncate(text: str, most: int) -> str:
+    """The text in at most so many columns of a terminal, in which 日 fills two.
 
-    >>> shortened("Donaudampfschiff", 8), shortened("日本語", 5)
+    >>> truncate("Donaudampfschiff", 8), truncate("日本語", 5)
     ('Donauda…', '日本…')
     """
     if cell_len(text) <= most:
         return text
     kept, width = "", 1
-    for character in characters(text):
+    for character in graphemes(text):
         width += cell_len(character)
         if width > most:
             break
@@ -38,19 +37,19 @@ def shortened(text: str, most: int) -> str:
     return f"{kept}…"
 
 
-def characters(text: str) -> list[str]:
-    """What people call characters: a letter and the marks on it are one.
+def graphemes(text: str) -> list[str]:
+    """The user-perceived characters: a letter and its combining marks are one.
 
-    >>> len(characters("नमस्ते")), len("नमस्ते")
+    >>> len(graphemes("नमस्ते")), len("नमस्ते")
     (4, 6)
     """
-    found: list[str] = []
+    clusters: list[str] = []
     for character in text:
-        if found and (_is_mark(character) or found[-1].endswith(JOINER)):
-            found[-1] += character
+        if clusters and (_is_mark(character) or clusters[-1].endswith(JOINER)):
+            clusters[-1] += character
         else:
-            found.append(character)
-    return found
+            clusters.append(character)
+    return clusters
 
 
 def _is_mark(character: str) -> bool:

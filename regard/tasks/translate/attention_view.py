@@ -9,7 +9,7 @@ from regard.seq2seq.decoders.attention_maps import LATER
 from regard.seq2seq.errors import DataError
 from regard.tasks.pairs.aligning import pair_unit_spans
 from regard.tasks.plots import AttentionMap
-from regard.tasks.plots.lines import isolated
+from regard.tasks.plots.terminal_text import isolate
 from regard.tasks.translate.forced_attention import check_has_attention, forced_attention
 from regard.tasks.translate.layer_choice import layers, usual_layer
 from regard.tasks.translate.translator import Translator
@@ -49,7 +49,7 @@ def attention_map(
     }
     how = "forced to the given target" if forced else "for the model's own answer"
     return AttentionMap(
-        " → ".join(map(isolated, texts)),
+        " → ".join(map(isolate, texts)),
         f"{how} (∎: on no {'character' if units == 'char' else units})",
         [*source, ""],
         target,

@@ -11,7 +11,7 @@ from regard.seq2seq.metrics import bleu, exact_match
 from regard.seq2seq.models.encoder_decoder import EncoderDecoder
 from regard.seq2seq.protocols import LossTerm, Prediction
 from regard.seq2seq.training import Validation
-from regard.tasks.plots import AttentionMap, as_blocks
+from regard.tasks.plots import AttentionMap, terminal_heatmap
 
 PAIRS, ANSWERED, SHOWN = 1000, 100, 3
 """By how many pairs the loss is told at most, how many are answered, and how many shown."""
@@ -74,5 +74,5 @@ def _picture(answers: Sequence[Prediction]) -> str:
         if answer.weights is None or not answer.target:
             continue
         if sum(max(1, len(token)) for token in answer.source) < WIDEST:
-            return as_blocks(AttentionMap.of(answer))
+            return terminal_heatmap(AttentionMap.of(answer))
     return ""

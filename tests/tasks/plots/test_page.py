@@ -4,8 +4,8 @@ import json
 import re
 from html.parser import HTMLParser
 
-from regard.tasks.plots import AttentionMap, as_page
-from tests.tasks.pictures.drawings import drawing
+from regard.tasks.plots import AttentionMap, html_page
+from tests.tasks.plots.drawings import drawing
 
 EVIL = '</script><script>alert("x")</script>'
 
@@ -31,7 +31,7 @@ class Tags(HTMLParser):
 def page(source: list[str], target: list[str]) -> Tags:
     found = drawing(source, target, ["decoder.1"])
     tags = Tags()
-    tags.feed(as_page(AttentionMap("what & <who>", "a legend", source, target, found.maps)))
+    tags.feed(html_page(AttentionMap("what & <who>", "a legend", source, target, found.maps)))
     return tags
 
 
@@ -48,7 +48,7 @@ def test_texts_are_data_and_come_back_whole() -> None:
 
 
 def test_nothing_comes_from_elsewhere() -> None:
-    text = as_page(drawing(["a", "b"], ["c", "d"]))
+    text = html_page(drawing(["a", "b"], ["c", "d"]))
     addresses = [a for a in re.findall(r"https?://[^\"' ]+", text) if "w3.org" not in a]
     assert addresses == []
     for tag, attributes in page(["a"], ["b"]).found:
@@ -59,16 +59,16 @@ def test_nothing_comes_from_elsewhere() -> None:
 
 def test_every_word_has_its_weights() -> None:
     known = json.loads(page(["a", "b", "c"], ["d", "e"]).scripts[0])
-    (reading,) = known["readings"]
+    (reading,) = known["maps"]
     assert reading["name"] == "decoder.1"
     assert [len(row) for row in reading["weights"]] == [3, 3]
 
 
 def test_every_reading_can_be_chosen_and_the_threshold_is_the_given_one() -> None:
     tags = Tags()
-    tags.feed(as_page(drawing(["a"], ["b"], ["decoder.0", "decoder.1/head.3"]), threshold=0.35))
+    tags.feed(html_page(drawing(["a"], ["b"], ["decoder.0", "decoder.1/head.3"]), threshold=0.35))
     known = json.loads(tags.scripts[0])
-    assert [each["name"] for each in known["readings"]] == ["decoder.0", "decoder.1/head.3"]
+    assert [each["name"] for each in known["maps"]] == ["decoder.0", "decoder.1/head.3"]
     assert known["threshold"] == 0.35
 
 

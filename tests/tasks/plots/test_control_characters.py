@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from regard.seq2seq.protocols import Prediction
-from regard.tasks.plots import AttentionMap, as_blocks, as_page, save_picture
-from regard.tasks.plots.lines import isolated
-from tests.tasks.pictures.drawings import drawing
+from regard.tasks.plots import AttentionMap, html_page, save_figure, terminal_heatmap
+from regard.tasks.plots.terminal_text import isolate
+from tests.tasks.plots.drawings import drawing
 
 EVIL = "a\x1b[2J\u202eb\u2066\x85c"
 SIGNS = set("\x1b\u202e\u2066\x85")
@@ -16,7 +16,7 @@ WORDS = [EVIL, "שלום\u202e", "plain"]
 
 def test_blocks_show_no_sign_that_turns_them() -> None:
     for width in (80, 9):
-        shown = as_blocks(drawing(WORDS, WORDS), width)
+        shown = terminal_heatmap(drawing(WORDS, WORDS), width)
         assert not SIGNS & set(shown)
         assert shown.count("\u2068") == shown.count("\u2069")
         assert "plain" in shown or width == 9
@@ -24,8 +24,8 @@ def test_blocks_show_no_sign_that_turns_them() -> None:
 
 def test_a_page_holds_no_sign_that_turns_it() -> None:
     found = drawing(WORDS, WORDS)
-    title = " → ".join(map(isolated, WORDS))
-    page = as_page(AttentionMap(title, found.legend, WORDS, WORDS, found.maps))
+    title = " → ".join(map(isolate, WORDS))
+    page = html_page(AttentionMap(title, found.legend, WORDS, WORDS, found.maps))
     for sign in SIGNS:
         assert sign not in page
         assert f'\\u{ord(sign):04x}"' not in page.replace("\\\\u", "")
@@ -35,7 +35,7 @@ def test_a_page_holds_no_sign_that_turns_it() -> None:
 def test_a_title_is_spelt_out() -> None:
     answer = Prediction(EVIL, 0.0, ["a"], ["b"], drawing(["a"], ["b"]).first)
     assert not SIGNS & set(AttentionMap.of(answer).title)
-    assert isolated("\u2069אב") == "\u2068\\u2069אב\u2069"
+    assert isolate("\u2069אב") == "\u2068\\u2069אב\u2069"
 
 
 @pytest.mark.parametrize("view", ["heat", "arcs", "heads"])
@@ -43,14 +43,14 @@ def test_a_drawing_is_that_of_the_visible_text(tmp_path: Path, view: str) -> Non
     """Letters are outlines in an SVG: the file is the same as that of what people are to see."""
     seen = []
     for word in ("a\u202eb", "a·b"):
-        looked = drawing([word, "c"], [word], ["decoder"])
-        save_picture(tmp_path / "a.svg", looked, view)
+        attention = drawing([word, "c"], [word], ["decoder"])
+        save_figure(tmp_path / "a.svg", attention, view)
         seen.append((tmp_path / "a.svg").read_text("utf-8"))
     assert seen[0] == seen[1]
     assert "\u202e" not in seen[0]
 
 
 def test_a_reading_has_a_name_that_can_be_drawn(tmp_path: Path) -> None:
-    looked = drawing(["a"], ["b"], [EVIL])
-    save_picture(tmp_path / "a.svg", looked, "heads")
+    attention = drawing(["a"], ["b"], [EVIL])
+    save_figure(tmp_path / "a.svg", attention, "heads")
     assert not SIGNS & set((tmp_path / "a.svg").read_text("utf-8"))

@@ -11,12 +11,12 @@ from fontTools.pens.ttGlyphPen import TTGlyphPen
 from matplotlib import ft2font
 
 from regard.seq2seq.errors import ConfigError
-from regard.tasks.plots import save_picture
+from regard.tasks.plots import save_figure
 from regard.tasks.plots.arcs import Arcs
 from regard.tasks.plots.canvas import Canvas
+from regard.tasks.plots.figures import VIEWS
 from regard.tasks.plots.fonts import fonts_for
-from regard.tasks.plots.save import VIEWS
-from tests.tasks.pictures.drawings import drawing
+from tests.tasks.plots.drawings import drawing
 
 
 def write_font(path: Path, family: str, letters: str) -> str:
@@ -61,14 +61,14 @@ def test_a_letter_without_a_font_leaves_the_picture(
     tmp_path: Path, system: list[str], view: str, ending: str
 ) -> None:
     # A letter that matplotlib draws as a box would be a warning, and a warning is an error here.
-    note = save_picture(tmp_path / f"a.{ending}", drawing(["a日b", "fox"], ["日", "c"]), view)
+    note = save_figure(tmp_path / f"a.{ending}", drawing(["a日b", "fox"], ["日", "c"]), view)
     assert (tmp_path / f"a.{ending}").exists()
     assert note.count("日 (U+65E5)") == 1
 
 
 def test_a_square_stands_for_the_letter_and_the_rest_stays(system: list[str]) -> None:
-    sheet = Arcs(drawing(["a日b", "語"], ["été"]), 0.2).draw()
-    written = [text.get_text() for text in sheet.figure.texts]
+    canvas = Arcs(drawing(["a日b", "語"], ["été"]), 0.2).draw()
+    written = [text.get_text() for text in canvas.figure.texts]
     assert {"a□b", "□", "été"} <= set(written)
 
 
@@ -109,7 +109,7 @@ def test_of_many_letters_some_are_named_and_the_rest_counted(system: list[str]) 
 
 def test_letters_that_are_cut_off_are_not_told_of(tmp_path: Path, system: list[str]) -> None:
     for view in VIEWS:
-        assert save_picture(tmp_path / "a.png", drawing(["x" * 40 + "日"], ["a"]), view) == ""
+        assert save_figure(tmp_path / "a.png", drawing(["x" * 40 + "日"], ["a"]), view) == ""
 
 
 def test_fonts_of_the_system_are_found_and_drawn_with(tmp_path: Path, system: list[str]) -> None:
@@ -119,7 +119,7 @@ def test_fonts_of_the_system_are_found_and_drawn_with(tmp_path: Path, system: li
     assert fonts_for(["a日", "本"]).families == ["DejaVu Sans", "Tiny Two"]
     assert fonts_for(["日本語"]).families == ["DejaVu Sans", "Tiny Two", "Tiny Three"]
     assert fonts_for(["日本語"]).note == ""
-    assert save_picture(tmp_path / "a.png", drawing(["日本語"], ["本"])) == ""
+    assert save_figure(tmp_path / "a.png", drawing(["日本語"], ["本"])) == ""
 
 
 def test_a_broken_font_is_passed_over(tmp_path: Path, system: list[str]) -> None:
@@ -141,5 +141,5 @@ def test_a_matplotlib_that_cannot_shape_is_refused(monkeypatch: pytest.MonkeyPat
 
 def test_arabic_letters_are_joined() -> None:
     """Joined, they are narrower than they are one by one."""
-    sheet = Canvas(["سلم"])
-    assert sheet.measure("سلم", 40) < 0.9 * sum(sheet.measure(letter, 40) for letter in "سلم")
+    canvas = Canvas(["سلم"])
+    assert canvas.measure("سلم", 40) < 0.9 * sum(canvas.measure(letter, 40) for letter in "سلم")
