@@ -44,7 +44,7 @@ def one(way: str, seed: int, quick: bool) -> Row:
     config.write_text(as_toml(_config(paths, way, seed, 3 if quick else STEPS)), "utf-8")
     train = ["train", "translate", "--config", str(config), "--out", str(folder / "run")]
     commanded(train)
-    test = [str(paths["test"]), "--units", "char", "--gold", str(dates.links_beside(paths["test"]))]
+    test = [str(paths["test"]), "--units", "char", "--gold", str(dates.links_path(paths["test"]))]
     found = {}
     for rule, more in RULES.items():
         said, _ = commanded(["align", str(folder / "run"), *test, "--json", *more])
@@ -60,7 +60,7 @@ def error(row: Row) -> float:
 def _config(paths: dict[str, Path], way: str, seed: int, steps: int) -> TranslateConfig:
     files: dict[str, object] = {"train": [str(paths["train"])], "valid": [str(paths["valid"])]}
     if way == "guided":
-        links = [str(dates.links_beside(paths["train"]))]
+        links = [str(dates.links_path(paths["train"]))]
         files |= {"links": links, "link_units": "char", "link_nulls": True}
     training = {"steps": steps, "seed": seed, "threads": 1}
     chosen = {"data": files, "training": training}

@@ -1,4 +1,4 @@
-"""The languages, and how each writes a day, a month and a year that stand in another order."""
+"""The languages, and how each writes a day, a month and a year in an unusual order."""
 
 from dataclasses import dataclass
 
@@ -12,11 +12,11 @@ class Language:
     day: str = "d"
     month: str = "MMMM"
     year: str = "y"
-    between: str = " "
-    """What stands between them."""
+    separator: str = " "
+    """Between them."""
 
     zero: str = ""
-    """The first of its own ten digits, if it has any that people still write dates with."""
+    """Its native digit 0, if dates are written in native digits."""
 
 
 _ALL = (
@@ -41,7 +41,7 @@ _ALL = (
     Language("hy", "Armenian", year="y թ."),
     Language("id", "Indonesian"),
     Language("it", "Italian"),
-    Language("ja", "Japanese", day="d日", month="M月", year="y年", between=""),
+    Language("ja", "Japanese", day="d日", month="M月", year="y年", separator=""),
     Language("ka", "Georgian"),
     Language("ko", "Korean", day="d일", year="y년"),
     Language("lt", "Lithuanian", day="d 'd'.", year="y 'm'."),
@@ -60,7 +60,7 @@ _ALL = (
     Language("tr", "Turkish"),
     Language("uk", "Ukrainian", year="y 'р'."),
     Language("vi", "Vietnamese", day="'ngày' d", year="'năm' y"),
-    Language("zh", "Chinese", day="d日", month="M月", year="y年", between=""),
+    Language("zh", "Chinese", day="d日", month="M月", year="y年", separator=""),
 )
 
 LANGUAGES = {language.code: language for language in _ALL}

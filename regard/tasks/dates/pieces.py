@@ -1,4 +1,4 @@
-"""A CLDR pattern in pieces, each of which is written alone: so it is known where each part lies."""
+"""A CLDR pattern in pieces, each formatted alone, so that the span of each is known."""
 
 from datetime import date
 from functools import cache
@@ -19,15 +19,15 @@ PARTS: dict[str, Part] = {
     "c": "weekday",
     "G": "era",
 }
-"""The letters of CLDR that a date is made of."""
+"""CLDR's letters for the fields of a date."""
 
 
 class Piece(NamedTuple):
-    """What a pattern is made of."""
+    """A field or a literal of a pattern."""
 
     part: Part
     text: str
-    """The letters of a field, "MMMM", or what a literal says."""
+    """The letters of a field, "MMMM", or the text of a literal."""
 
 
 @cache
@@ -52,8 +52,8 @@ def _piece(kind: str, value: str | tuple[str, int]) -> Piece:
     return Piece(PARTS[letter], letter * times)
 
 
-def number(part: Part, day: date) -> int:
-    """What a field says of a day; 0 for what says nothing of it."""
+def field_value(part: Part, day: date) -> int:
+    """The value of a field for a day; 0 for a literal."""
     match part:
         case "year":
             return day.year
@@ -68,19 +68,21 @@ def number(part: Part, day: date) -> int:
 
 
 @cache
-def written(code: str, piece: Piece, value: int) -> str:
-    """One piece as CLDR has it for a language, untouched.
+def format_piece(code: str, piece: Piece, value: int) -> str:
+    """One piece as CLDR has it for a language.
 
-    >>> written("de", Piece("month", "MMMM"), 3)
+    >>> format_piece("de", Piece("month", "MMMM"), 3)
     'März'
     """
     if piece.part == "literal":
         return piece.text
-    return str(_babel("dates").format_date(_some_day(piece.part, value), piece.text, locale=code))
+    return str(
+        _babel("dates").format_date(_example_day(piece.part, value), piece.text, locale=code)
+    )
 
 
-def _some_day(part: Part, value: int) -> date:
-    """Any day of which the field says this."""
+def _example_day(part: Part, value: int) -> date:
+    """Some day with this value of the field."""
     match part:
         case "year":
             return date(value, 1, 1)
@@ -99,7 +101,7 @@ def pattern_of(code: str, width: str) -> str:
 
 
 def _babel(module: str) -> ModuleType:
-    """Only the demo needs it, so that it is asked for as late as can be."""
+    """Imported late, for only the demo needs it."""
     try:
         return import_module(f"babel.{module}")
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""How a piece of a date is spelt: cleaned, and then lower-cased or in the language's own digits."""
+"""Spellings of a piece of a date: cleaned, lower-cased, or in native digits."""
 
 import unicodedata
 from collections.abc import Callable
@@ -7,20 +7,20 @@ from dataclasses import dataclass
 Spelling = Callable[[str], str]
 
 JOINERS = "\u200c\u200d"
-"""Format characters too, but they belong to the spelling: Persian's Tuesday has one."""
+"""Format characters that belong to the spelling: Persian's Tuesday has one."""
 
 
 def plain(text: str) -> str:
-    """As CLDR has it, without marks of direction, with one kind of space, composed (NFC)."""
-    kept = (character for character in text if not _unseen(character))
+    """As CLDR has it, without directional marks, with one kind of space, in NFC."""
+    kept = (character for character in text if not _is_directional_mark(character))
     spaced = (" " if unicodedata.category(character) == "Zs" else character for character in kept)
     return unicodedata.normalize("NFC", "".join(spaced))
 
 
-def lowered(text: str) -> str:
-    """All in small letters.
+def lowercase(text: str) -> str:
+    """In lower case.
 
-    >>> lowered("Mai")
+    >>> lowercase("Mai")
     'mai'
     """
     return unicodedata.normalize("NFC", plain(text).lower())
@@ -42,5 +42,5 @@ class NativeDigits:
         return plain(text).translate(digits)
 
 
-def _unseen(character: str) -> bool:
+def _is_directional_mark(character: str) -> bool:
     return unicodedata.category(character) == "Cf" and character not in JOINERS

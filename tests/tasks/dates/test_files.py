@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from regard.seq2seq.errors import DataError
-from regard.tasks.dates import Example, draw, held_out, links_beside, write, write_pairs
+from regard.tasks.dates import Example, draw, held_out, links_path, write, write_pairs
 from regard.tasks.dates import files as files_of_dates
 from regard.tasks.dates.example import Link
 
@@ -32,12 +32,12 @@ def links(line: str) -> tuple[set[Link], set[Link]]:
 def test_what_was_written_is_what_was_drawn(tmp_path: Path) -> None:
     paths = write(tmp_path / "new" / "folder", **COUNTS, seed=3)
     assert list(paths) == list(COUNTS)
-    for purpose, path in paths.items():
-        examples = draw(COUNTS[purpose], 3, purpose)
+    for split, path in paths.items():
+        examples = draw(COUNTS[split], 3, split)
         pairs = [(example.source, example.target) for example in examples]
         assert [tuple(line.split("\t")) for line in lines(path)] == pairs
         expected = [(example.sure, example.possible) for example in examples]
-        assert [links(line) for line in lines(links_beside(path))] == expected
+        assert [links(line) for line in lines(links_path(path))] == expected
 
 
 def test_the_form_of_the_links() -> None:
@@ -49,7 +49,7 @@ def test_the_form_of_the_links() -> None:
 
 def test_only_pairs_and_links_are_left_in_the_folder(tmp_path: Path) -> None:
     write(tmp_path, **COUNTS, seed=3)
-    names = {f"{purpose}.{end}" for purpose in COUNTS for end in ("tsv", "links")}
+    names = {f"{split}.{end}" for split in COUNTS for end in ("tsv", "links")}
     assert {path.name for path in tmp_path.iterdir()} == names
 
 
@@ -62,7 +62,7 @@ def test_writing_again_changes_nothing(tmp_path: Path) -> None:
 def test_a_file_of_somebody_else_is_kept(tmp_path: Path) -> None:
     mine = tmp_path / "train.tsv"
     mine.write_text("mine\tmeins\n")
-    with pytest.raises(DataError, match=r"train\.tsv is there already and holds something else"):
+    with pytest.raises(DataError, match=r"train\.tsv exists already, with other content"):
         write(tmp_path, **COUNTS, seed=3)
     assert mine.read_text() == "mine\tmeins\n"
     assert list(tmp_path.iterdir()) == [mine]
@@ -79,18 +79,18 @@ def test_other_examples_go_where_one_likes(tmp_path: Path) -> None:
     examples = held_out(5, 1)
     path = write_pairs(tmp_path / "held_out.tsv", examples)
     assert [line.split("\t")[1] for line in lines(path)] == [e.target for e in examples]
-    assert len(lines(links_beside(path))) == 5
+    assert len(lines(links_path(path))) == 5
 
 
-def test_two_dates_across_purposes_leave_nothing_behind(
+def test_two_dates_across_splits_leave_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     places = ((4, 8), (0, 1), (2, 3))
     dates = {"train": "1979-05-03", "valid": "1979-05-04", "test": "1979-03-05"}
 
-    def clash(count: int, seed: int, purpose: str) -> list[Example]:
-        text = "5/4/1979" if purpose == "valid" else "5/3/1979"
-        return [Example(text, dates[purpose], "en", "short", places)]
+    def clash(count: int, seed: int, split: str) -> list[Example]:
+        text = "5/4/1979" if split == "valid" else "5/3/1979"
+        return [Example(text, dates[split], "en", "short", places)]
 
     monkeypatch.setattr(files_of_dates, "draw", clash)
     with pytest.raises(DataError, match="'5/3/1979' has two dates: 1979-05-03"):

@@ -11,12 +11,12 @@ import pytest
 from babel.dates import format_date
 
 from regard.seq2seq.errors import DataError
-from regard.tasks.dates.forms import WIDTHS, Form, compose, held_out, trained
+from regard.tasks.dates.forms import WIDTHS, Form, compose, held_out_forms, training_forms
 from regard.tasks.dates.languages import LANGUAGES
 from regard.tasks.dates.pieces import parse
-from regard.tasks.dates.spelling import NativeDigits, lowered, plain
+from regard.tasks.dates.spelling import NativeDigits, lowercase, plain
 
-FORMS = [form for forms in trained() for form in forms]
+FORMS = [form for forms in training_forms() for form in forms]
 EDGES = [date(1900, 1, 1), date(1999, 12, 31), date(2000, 2, 29), date(2099, 12, 31)]
 # Steps of 379 days meet every month, day of a month and weekday; a law below holds them to it.
 DAYS = [date(1900, 1, 5) + timedelta(379 * step) for step in range(192)] + EDGES
@@ -56,7 +56,7 @@ def test_pieces_joined_are_what_babel_writes_at_once(code: str, unchecked: None)
 
 
 def test_a_language_left_out_is_written_as_babel_writes_it() -> None:
-    (slovak,) = (form for forms in held_out() for form in forms if form.language == "sk")
+    (slovak,) = (form for forms in held_out_forms() for form in forms if form.language == "sk")
     for day in DAYS:
         assert compose(slovak, day).source == format_date(day, "long", locale="sk")
 
@@ -78,7 +78,7 @@ def test_there_are_forty_languages_and_the_scripts_asked_for() -> None:
 
 
 def test_texts_are_clean(unchecked: None) -> None:
-    for form, text in texts(FORMS + [form for forms in held_out() for form in forms]):
+    for form, text in texts(FORMS + [form for forms in held_out_forms() for form in forms]):
         assert unicodedata.is_normalized("NFC", text), form
         kinds = {
             unicodedata.category(character) for character in text if character not in " \u200c"
@@ -94,7 +94,7 @@ def test_the_joiner_of_persian_stays() -> None:
 
 
 def test_lower_cased_forms_are(unchecked: None) -> None:
-    cased = [form for form in FORMS if form.spelling is lowered]
+    cased = [form for form in FORMS if form.spelling is lowercase]
     assert {"de", "el", "en", "tr"} <= {form.language for form in cased}
     for form, text in texts(cased):
         assert text == text.lower(), form

@@ -6,8 +6,7 @@ from datetime import date
 import pytest
 
 from regard.tasks.dates import Example, draw, held_out
-from regard.tasks.dates.forms import Form, compose, trained
-from regard.tasks.dates.forms import held_out as held_out_forms
+from regard.tasks.dates.forms import Form, compose, held_out_forms, training_forms
 
 DAY = date(1979, 5, 3)
 BECAME = {"y": range(4), "m": range(5, 7), "d": range(8, 10), " ": ()}
@@ -124,7 +123,7 @@ BY_HAND = {
 
 
 def form_called(code: str, name: str) -> Form:
-    every = [form for forms in trained() + held_out_forms() for form in forms]
+    every = [form for forms in training_forms() + held_out_forms() for form in forms]
     return next(form for form in every if (form.language, form.name) == (code, name))
 
 
