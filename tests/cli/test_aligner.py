@@ -66,6 +66,8 @@ def test_it_is_drawn(folder: Path) -> None:
     (weights,) = (reading["weights"] for reading in found["maps"])
     assert weights[0][0] > 0.5
     assert weights[1][1] > 0.5
+    by_characters = regard("show", "run", "one two", "1 2", "--units", "char", cwd=folder)
+    assert "one two∎" in by_characters.stdout  # a space is not the end
     drawn = regard("show", "run", "one two", "1 2", "-o", "page.html", cwd=folder)
     assert drawn.returncode == 0, drawn.stderr
     assert "target → source" in json.loads(

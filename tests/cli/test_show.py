@@ -49,6 +49,11 @@ def test_the_heads_of_a_layer(run: str, capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().out.count("forced to the given target") == 2
 
 
+def test_a_space_is_not_shown_as_the_end(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", run, *TEXTS, "--units", "char"]) == 0
+    assert "one two three∎" in capsys.readouterr().out
+
+
 def test_a_page_has_every_layer_and_head(run: str, tmp_path: Path) -> None:
     path = tmp_path / "a.html"
     assert main(["show", run, *TEXTS, "-o", str(path), "--threshold", "0.4"]) == 0

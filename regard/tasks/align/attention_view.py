@@ -46,7 +46,7 @@ def attention_map(
         readings["target → source"] = torch.cat(
             [backward.weights.mT, torch.zeros_like(none)[:, None]], 1
         )
-    source, words = unit_texts(aligner.codec, pair, units)
+    source, words = ([text or " " for text in s] for s in unit_texts(aligner.codec, pair, units))
     title = f"{isolate(pair.source)} → {isolate(pair.target or '')}"
     legend = "how probable each link is (∎: no word)"
     return AttentionMap(title, legend, [*source, ""], words, readings)

@@ -39,7 +39,7 @@ def attention_map(
     pair = check_has_attention(translator, pair)
     texts = (pair.source, pair.target or "")
     source, target = (
-        [text[start:end].strip() for start, end in spans]
+        [text[start:end].strip() or " " for start, end in spans]
         for text, spans in zip(texts, pair_unit_spans(translator.codec, pair, units), strict=True)
     )
     read = forced_attention(translator, pair, units, CHOICES[readings](translator, layer))
