@@ -66,7 +66,7 @@ def remember_step(
     """Let `cached_step` repeat this read, if it was a step of one query and all is finite."""
     finite = memory.nonfinite_keys is None and memory.nonfinite_values is None
     # Binding another rule may draw from a generator, which must not be done twice for one read.
-    single = SingleQuery in plan.view.cache and type(request.rule) is SoftmaxRule
+    single = plan.view.cache.packed is not None and type(request.rule) is SoftmaxRule
     if single and finite and not plan.is_vector and not plan.may_have_empty_rows:
         plan.score, plan.select = score, select
 

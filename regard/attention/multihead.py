@@ -11,10 +11,10 @@ from regard.attention.core.axes import Prepared
 from regard.attention.core.errors import OptionError, shown
 from regard.attention.core.fingerprint import fingerprint, parameter_version
 from regard.attention.core.options import check_int
+from regard.attention.core.parameters import check_dtype_device, check_size
 from regard.attention.core.validation import check_bias_shape
 from regard.attention.masks import Mask, as_mask
 from regard.attention.memory import Memory, build_memory, set_owner, validate_pairs
-from regard.attention.parameters import check_dtype_device, check_size
 from regard.attention.reading import Reading
 from regard.attention.scores import FromFunction
 from regard.attention.state import State

@@ -15,7 +15,7 @@ def usable(*tensors: Tensor, contiguous: bool = False) -> bool:
         tensors: What C would read or write.
         contiguous: Must they be contiguous, too?
     """
-    if is_traced() or loader.library() is None:
+    if torch.compiler.is_compiling() or in_functorch() or loader.library() is None:
         return False
     for tensor in tensors:
         if tensor.dtype != torch.float32 or not tensor.is_cpu:
@@ -27,12 +27,12 @@ def usable(*tensors: Tensor, contiguous: bool = False) -> bool:
 
 def refusals(*tensors: Tensor, contiguous: bool = False) -> list[str]:
     """Why they are not usable; empty if they are."""
+    if usable(*tensors, contiguous=contiguous):
+        return []
     if is_traced():
         return ["inside torch.compile, vmap or another transform"]
     if loader.library() is None:
         return ["the C extension was not built"]
-    if usable(*tensors, contiguous=contiguous):
-        return []
     return [f"it takes {'contiguous ' if contiguous else ''}float32 on a CPU"]
 
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from regard import Attention, MultiHead, kernels, masks, scores, selection
 from regard.attention.core.errors import KernelError, ShapeError
-from regard.attention.kernels.single_query import KEYS
+from regard.attention.kernels.single_query import MAX_KEYS
 from regard.native import loader, parallel
 from regard.native.eligibility import usable
 
@@ -92,7 +92,7 @@ def test_it_is_what_a_decoder_gets() -> None:
     queries, keys, values = draw((3,), (3,))
     reading = Attention().prepare(keys, values).read(queries)
     assert reading.parts[0].cached_weights is not None  # the weights came with the context
-    assert kernels.SingleQuery in reading.parts[0].request.view.cache
+    assert reading.parts[0].request.view.cache.packed is not None
 
 
 def test_one_after_another_counts_the_steps() -> None:
@@ -218,11 +218,11 @@ def test_why_it_refuses() -> None:
     with torch.enable_grad():
         assert "no gradient" in reasons(Attention(), queries.clone().requires_grad_())
     assert "contiguous" in reasons(Attention(), keys=keys.mT.contiguous().mT)
-    long = torch.zeros(1, KEYS + 1, SIZE)
+    long = torch.zeros(1, MAX_KEYS + 1, SIZE)
     memory = Attention().prepare(long, long)
     with (
         kernels.using(kernels.SingleQuery()),
-        pytest.raises(KernelError, match=f"up to {KEYS} keys"),
+        pytest.raises(KernelError, match=f"up to {MAX_KEYS} keys"),
     ):
         memory.read(queries[:1])
 

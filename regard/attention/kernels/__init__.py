@@ -3,6 +3,7 @@
 `Reference` answers everything and is the truth that the others are held to, gradients included.
 """
 
+from regard.attention.core.deferred_grad import deferred_gradients
 from regard.attention.kernels.additive import AdditiveKernel
 from regard.attention.kernels.comparison import (
     AdditiveComparison,
@@ -12,7 +13,7 @@ from regard.attention.kernels.comparison import (
     InverseDistanceComparison,
     PrecomputedScores,
 )
-from regard.attention.kernels.deferred_single_query import DeferredSingleQuery, deferred_gradients
+from regard.attention.kernels.deferred_single_query import DeferredSingleQuery
 from regard.attention.kernels.dispatch import (
     KERNELS,
     CachesKeys,
@@ -27,7 +28,7 @@ from regard.attention.kernels.dispatch import (
 from regard.attention.kernels.distance_softmax import DistanceSoftmax
 from regard.attention.kernels.dot_softmax import DotSoftmax
 from regard.attention.kernels.reference import Reference
-from regard.attention.kernels.request import Request, View
+from regard.attention.kernels.request import ReadCache, Request, View
 from regard.attention.kernels.rule import FixedWindowRule, GaussianWindowRule, Rule, SoftmaxRule
 from regard.attention.kernels.sdpa import Sdpa
 from regard.attention.kernels.single_query import SingleQuery
@@ -52,6 +53,7 @@ __all__ = [
     "Kernel",
     "NativeLibraryWarning",
     "PrecomputedScores",
+    "ReadCache",
     "Reference",
     "Request",
     "Rule",

@@ -1,83 +1,30 @@
-"""One query an item, step by step, as a decoder learns: each step's read is one call of C.
+"""One query an item with a gradient, as a decoder trains: each step's read is one call of C.
 
-What the steps send to keys, values and weights is put off, see `owed`. That needs to be told of, by
-`loop`, for it has a gradient of the first order only, which must be asked for once, for all steps.
+Gradients of keys, values and weights are deferred to the end of backward: see `deferred_grad`.
 """
 
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from regard.attention.core.axes import Context, Weights
+from regard.attention.core.deferred_grad import (
+    MatmulGrads,
+    SumGrad,
+    attach,
+    is_deferring,
+    once_per_loop,
+)
 from regard.attention.core.errors import KernelError
 from regard.attention.kernels.additive import AdditiveKernel
-from regard.attention.kernels.comparison import AdditiveComparison, DotComparison
-from regard.attention.kernels.deferred_grad import DeferredWeight, MatmulGrads, SumGrad, attach
+from regard.attention.kernels.comparison import DotComparison
+from regard.attention.kernels.packed_memory import PackedMemory, SingleQueryComparison
 from regard.attention.kernels.request import Request
 from regard.attention.kernels.rule import SoftmaxRule
-from regard.attention.kernels.single_query import PackedMemory, SingleQuery
+from regard.attention.kernels.single_query import SingleQuery
 from regard.native import single_query
-
-Made = TypeVar("Made")
-
-
-class _DeferredScope(threading.local):
-    """The loop that this thread is in, if any: what was made of each tensor that steps use."""
-
-    made: "dict[tuple[Any, int], tuple[Tensor, Any]] | None" = None
-
-
-_scope = _DeferredScope()
-
-
-@contextmanager
-def deferred_gradients() -> Iterator[None]:
-    """Reads of one query in here are steps whose gradients will be asked for once, all together.
-
-    with kernels.deferred_gradients():
-        for query in queries:
-            state = step(state, attention.read(query, memory))
-    """
-    before, _scope.made = _scope.made, {}
-    try:
-        yield
-    finally:
-        _scope.made = before
-
-
-def _once(make: Callable[[Tensor], Made], tensor: Tensor) -> Made:
-    """What is made of a tensor, once a loop."""
-    assert _scope.made is not None
-    place = make, id(tensor)
-    if place not in _scope.made:
-        # The tensor itself is held, too: as long as it lives nobody else has its number.
-        _scope.made[place] = tensor, make(tensor)
-    found: Made = _scope.made[place][1]
-    return found
-
-
-def _defer(tensor: Tensor) -> tuple[Tensor, MatmulGrads]:
-    """The tensor as this loop reads it, and the products that will be owed to it."""
-    owed = MatmulGrads()
-    return attach(tensor, owed), owed
-
-
-def _added_to(tensor: Tensor) -> tuple[Tensor, SumGrad]:
-    """The same of a tensor whose gradient is no product."""
-    owed = SumGrad(tensor)
-    return attach(tensor, owed), owed
-
-
-def deferred_weight(weight: Tensor) -> DeferredWeight | None:
-    """A weight as the steps of a loop use it; None outside of one, and where nothing is learned."""
-    if _scope.made is None or not (torch.is_grad_enabled() and weight.requires_grad):
-        return None
-    return _once(DeferredWeight, weight)
 
 
 class DeferredSingleQuery:
@@ -89,119 +36,133 @@ class DeferredSingleQuery:
     def refusals(self, request: Request) -> list[str]:
         """Why this request cannot be answered here; empty if it can."""
         comparison = request.comparison
-        if _scope.made is None:
+        if not is_deferring():
             return ["it is for reads within kernels.deferred_gradients()"]
         if isinstance(comparison, DotComparison) and comparison.factor is not None:
-            return ["it takes dot products without a factor that learns"]
+            return ["it takes dot products without a learned factor"]
         with torch.no_grad():
             reasons = SingleQuery().refusals(request)
-        if not reasons:
-            known: PackedMemory = request.view.cache[SingleQuery]
-            if known.memory.items_per_keys != 1 or known.memory.items_per_values != 1:
-                reasons.append("each item needs keys and values of its own")
-        return reasons
+        if reasons:
+            return reasons
+        assert request.view.cache.packed is not None
+        memory = request.view.cache.packed.memory
+        alone = memory.items_per_keys == memory.items_per_values == 1
+        return [] if alone else ["each item needs keys and values of its own"]
 
     def prefers(self, request: Request) -> bool:
-        """Wherever it is told of."""
-        return _scope.made is not None and request.wants_gradient and request.shape[-2] == 1
+        """Wherever gradients are deferred."""
+        return is_deferring() and request.wants_gradient and request.shape[-2] == 1
 
     def __call__(self, request: Request) -> tuple[Context, Weights | None]:
-        comparison, rule = request.comparison, request.rule
-        assert isinstance(comparison, DotComparison | AdditiveComparison)
+        comparison, rule, packed = request.comparison, request.rule, request.view.cache.packed
+        assert isinstance(comparison, SingleQueryComparison)
         assert isinstance(rule, SoftmaxRule)
-        asked = _PendingRead(request.view.cache[SingleQuery], comparison, rule.temperature)
-        if not asked.answered:
+        assert packed is not None
+        step = _Step(packed, comparison, rule.temperature)
+        if not step.in_range:
             return AdditiveKernel()(request)
-        values = _once(_defer, request.values)
+        values = once_per_loop(_with_matmul_grads, request.values)
         context: Tensor
         if isinstance(comparison, DotComparison):
-            keys = _once(_defer, comparison.keys)
-            context = _DeferredRead.apply(comparison.queries, *keys, *values, asked)  # type: ignore[no-untyped-call]
+            keys = once_per_loop(_with_matmul_grads, comparison.keys)
+            context = _DotStep.apply(comparison.queries, *keys, *values, step)  # type: ignore[no-untyped-call]
         else:
-            sums = _once(_added_to, comparison.keys)
-            context = _AdditiveRead.apply(comparison.queries, comparison.v, *sums, *values, asked)  # type: ignore[no-untyped-call]
+            sums = once_per_loop(_with_sum_grad, comparison.keys)
+            context = _AdditiveStep.apply(comparison.queries, comparison.v, *sums, *values, step)  # type: ignore[no-untyped-call]
         return context, None
 
 
-class _PendingRead:
-    """One step, asked and answered; C reads keys and values again on the way back."""
+def _with_matmul_grads(tensor: Tensor) -> tuple[Tensor, MatmulGrads]:
+    """The tensor as this loop reads it, and where its gradient is collected."""
+    grads = MatmulGrads()
+    return attach(tensor, grads), grads
+
+
+def _with_sum_grad(tensor: Tensor) -> tuple[Tensor, SumGrad]:
+    """The same of a tensor whose gradient is no product."""
+    grad = SumGrad(tensor)
+    return attach(tensor, grad), grad
+
+
+class _Step:
+    """One step's read, forward done; C reads keys and values again in backward."""
 
     def __init__(
-        self,
-        known: PackedMemory,
-        comparison: DotComparison | AdditiveComparison,
-        temperature: float,
+        self, packed: PackedMemory, comparison: SingleQueryComparison, temperature: float
     ) -> None:
         queries = comparison.queries
-        self.known, self.scale, self.v = known, 1 / temperature, None
+        self.packed, self.scale, self.v = packed, 1 / temperature, None
         if isinstance(comparison, DotComparison):
             self.scale = comparison.scale / temperature
         else:
-            self.v = known.own_v(comparison)
-        self.weights = queries.new_empty(*known.shape)
-        context = queries.new_empty(*known.context_shape)
-        self.answered = single_query.step(
-            known.memory, queries, self.v, self.scale, self.weights, context, known.work
+            self.v = packed.contiguous_v(comparison)
+        self.weights = queries.new_empty(*packed.shape)
+        context = queries.new_empty(*packed.context_shape)
+        self.in_range = single_query.step(
+            packed.memory, queries, self.v, self.scale, self.weights, context, packed.work
         )
-        self.found = [context]
+        self.contexts = [context]
 
-    def memory(self) -> PackedMemory:
-        """What was read from, for the backward; raise if it lies elsewhere by now."""
-        if not self.known.stands():
+    def checked_memory(self) -> PackedMemory:
+        """The memory that was read, for backward; raise if its tensors were replaced."""
+        if not self.packed.is_valid():
             raise KernelError(
                 "the keys or values of a step in kernels.deferred_gradients() were replaced "
                 "before its gradient was computed. Call backward first, or give the memory a copy "
                 "of them."
             )
-        return self.known
+        return self.packed
 
-    def context(self) -> Tensor:
-        """What was read, once: a node that held its own result would never be freed."""
-        return self.found.pop()
+    def pop_context(self) -> Tensor:
+        """The context, once: a node that held its own output would never be freed."""
+        return self.contexts.pop()
 
 
-class _DeferredRead(torch.autograd.Function):
+class _DotStep(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, *given: Any) -> Tensor:
-        queries, keys, ctx.to_keys, values, ctx.to_values, ctx.asked = given
+    def forward(ctx: Any, *inputs: Any) -> Tensor:
+        queries, keys, ctx.key_grads, values, ctx.value_grads, ctx.step = inputs
         ctx.save_for_backward(queries, keys, values)
-        context: Tensor = ctx.asked.context()
+        context: Tensor = ctx.step.pop_context()
         return context
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, sent: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, grad_context: Tensor) -> tuple[Tensor | None, ...]:
         queries, _, _ = ctx.saved_tensors
-        sent, weights, known = sent.contiguous(), ctx.asked.weights, ctx.asked.memory()
-        to_scores, to_queries = torch.empty_like(weights), torch.empty_like(queries)
+        grad_context, weights = grad_context.contiguous(), ctx.step.weights
+        packed = ctx.step.checked_memory()
+        grad_scores, grad_queries = torch.empty_like(weights), torch.empty_like(queries)
         single_query.step_backward(
-            known.memory, sent, weights, ctx.asked.scale, to_scores, to_queries, known.work
-        )
+            packed.memory, grad_context, weights, ctx.step.scale, grad_scores, grad_queries,
+            packed.work,
+        )  # fmt: skip
         if ctx.needs_input_grad[1]:
-            ctx.to_keys.add(to_scores, queries)
+            ctx.key_grads.add(grad_scores, queries)
         if ctx.needs_input_grad[3]:
-            ctx.to_values.add(weights, sent)
-        return to_queries, *[None] * 5
+            ctx.value_grads.add(weights, grad_context)
+        return grad_queries, *[None] * 5
 
 
-class _AdditiveRead(torch.autograd.Function):
+class _AdditiveStep(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, *given: Any) -> Tensor:
-        queries, v, keys, ctx.to_keys, values, ctx.to_values, ctx.asked = given
+    def forward(ctx: Any, *inputs: Any) -> Tensor:
+        queries, v, keys, ctx.key_grad, values, ctx.value_grads, ctx.step = inputs
         ctx.save_for_backward(queries, v, keys, values)
-        context: Tensor = ctx.asked.context()
+        context: Tensor = ctx.step.pop_context()
         return context
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, sent: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, grad_context: Tensor) -> tuple[Tensor | None, ...]:
         queries, v, _, _ = ctx.saved_tensors
-        sent, asked, known = sent.contiguous(), ctx.asked, ctx.asked.memory()
-        to_queries, to_v = single_query.additive_step_backward(
-            known.memory, (queries, asked.v), sent, asked.weights, asked.scale,
-            ctx.to_keys.sum(known.memory.width), known.work,
+        grad_context, step = grad_context.contiguous(), ctx.step
+        packed = step.checked_memory()
+        grad_queries, grad_v = single_query.additive_step_backward(
+            packed.memory, (queries, step.v), grad_context, step.weights, step.scale,
+            ctx.key_grad.sum(packed.memory.width), packed.work,
         )  # fmt: skip
         if ctx.needs_input_grad[4]:
-            ctx.to_values.add(asked.weights, sent)
-        to_v = to_v[:, : v.shape[-1]].view(queries.shape).sum_to_size(v.shape)
-        return to_queries, to_v, *[None] * 5
+            ctx.value_grads.add(step.weights, grad_context)
+        grad_v = grad_v[:, : v.shape[-1]].view(queries.shape).sum_to_size(v.shape)
+        return grad_queries, grad_v, *[None] * 5

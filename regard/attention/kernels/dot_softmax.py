@@ -181,11 +181,10 @@ def _span(view: View) -> tuple[Tensor, Tensor] | None:
     """The span of keys that its mask shows each query; None if that is not all of it."""
     if view.mask is None or view.pairs.columns is not None:
         return None
-    if DotSoftmax not in view.cache:
+    if view.cache.span is None:
         span = view.mask.span(view.pairs)
-        view.cache[DotSoftmax] = None if span is None else _expand_span(span, view.pairs.height)
-    found: tuple[Tensor, Tensor] | None = view.cache[DotSoftmax]
-    return found
+        view.cache.span = None if span is None else _expand_span(span, view.pairs.height)
+    return view.cache.span
 
 
 def _expand_span(span: tuple[Tensor, Tensor], rows: int) -> tuple[Tensor, Tensor]:

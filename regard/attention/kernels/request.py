@@ -1,6 +1,6 @@
 """What a kernel is asked: one read as plain data, no modules and no parameters."""
 
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -17,22 +17,34 @@ from regard.attention.core.axes import (
 )
 from regard.attention.core.records import cache_field, record, replace, static
 from regard.attention.kernels.comparison import Comparison
+from regard.attention.kernels.packed_memory import PackedMemory
 from regard.attention.kernels.rule import Rule
 from regard.attention.masks import Mask, PairIndex
 
 EMPTY = "a size is 0, which is left to the reference"
 
 
+@dataclass(slots=True)
+class ReadCache:
+    """What kernels compute of a memory and its mask alone, the same for each step of a decoder."""
+
+    packed: PackedMemory | None = None
+    """For `SingleQuery`: the memory as C reads it."""
+
+    span: tuple[Count, Count] | None = None
+    """For `DotSoftmax`: the first key that each query may read, and the one after the last."""
+
+
 @record
 class View:
-    """Who is in sight: the pairs, the mask over them, and how many queries came before."""
+    """What may be read: the pairs, the mask over them, and how many queries came before."""
 
     pairs: PairIndex
     mask: Mask | None = None
     batch: tuple[int, ...] = static(default=())
     step: int = static(default=0)
-    cache: dict[Any, Any] = cache_field(default_factory=dict, init=False)
-    """What kernels found out about reading in this view; the next step has the same."""
+    cache: ReadCache = cache_field(init=True, default_factory=ReadCache)
+    """Shared with the same view at later steps."""
 
     def allowed(self) -> Allowed | None:
         """May each pair read? None if all may."""
@@ -45,10 +57,8 @@ class View:
         return self.mask.visible_counts(self.pairs)
 
     def at_step(self, step: int) -> "View":
-        """The same view after so many queries; what was found out about it still holds."""
-        view = View(self.pairs, self.mask, self.batch, step)
-        view.cache = self.cache
-        return view
+        """The same view after so many queries, with the same cache."""
+        return View(self.pairs, self.mask, self.batch, step, self.cache)
 
     def rows(self, index: Int[Tensor, " row"]) -> "View":
         """The view of some of the queries."""

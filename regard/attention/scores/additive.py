@@ -1,8 +1,8 @@
 """A small network that looks at a query and a key together."""
 
 from regard.attention.core.axes import Keys, Prepared, Queries, StepState
+from regard.attention.core.parameters import check_size, matrix, project, snapshot
 from regard.attention.kernels import AdditiveComparison, Comparison
-from regard.attention.parameters import check_size, matrix, project, snapshot
 from regard.attention.scores.base import Score
 
 

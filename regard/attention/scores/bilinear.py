@@ -1,8 +1,8 @@
 """A learned product of queries and keys of any two sizes."""
 
 from regard.attention.core.axes import Keys, Prepared, Queries, StepState
+from regard.attention.core.parameters import check_size, matrix, project
 from regard.attention.kernels import Comparison, DotComparison
-from regard.attention.parameters import check_size, matrix, project
 from regard.attention.scores.base import Score
 
 

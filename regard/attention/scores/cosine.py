@@ -8,8 +8,8 @@ from torch import Tensor
 from regard.attention.core.axes import Keys, Prepared, Queries, StepState
 from regard.attention.core.numerics import upcast
 from regard.attention.core.options import check_positive
+from regard.attention.core.parameters import scalar, snapshot
 from regard.attention.kernels import Comparison, DotComparison
-from regard.attention.parameters import scalar, snapshot
 from regard.attention.scores.base import Score, same_size
 from regard.native.eligibility import usable
 from regard.native.l2_normalize import l2_normalize

@@ -8,8 +8,8 @@ from regard.attention.core.axes import Keys, Prepared, Queries, StepState, Weigh
 from regard.attention.core.errors import OptionError
 from regard.attention.core.numerics import upcast
 from regard.attention.core.options import check_number, check_positive
+from regard.attention.core.parameters import check_size, matrix, project, scalar, snapshot
 from regard.attention.kernels import Comparison, Request
-from regard.attention.parameters import check_size, matrix, project, scalar, snapshot
 from regard.attention.scores.base import Score
 from regard.attention.scores.function import Function, as_score
 from regard.attention.state import Stateful

@@ -6,8 +6,8 @@ import torch
 
 from regard.attention.core.axes import Prepared, Queries, StepState
 from regard.attention.core.options import check_number, check_positive
+from regard.attention.core.parameters import scalar, snapshot
 from regard.attention.kernels import Comparison, GaussianComparison, InverseDistanceComparison
-from regard.attention.parameters import scalar, snapshot
 from regard.attention.scores.base import Score, same_size
 
 NEAREST = 1e-18

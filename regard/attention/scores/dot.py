@@ -4,9 +4,9 @@ import math
 
 from regard.attention.core.axes import Prepared, Queries, StepState
 from regard.attention.core.options import check_number
+from regard.attention.core.parameters import scalar, snapshot
 from regard.attention.kernels import Comparison
 from regard.attention.kernels import DotComparison as Comparing
-from regard.attention.parameters import scalar, snapshot
 from regard.attention.scores.base import Score, same_size
 
 

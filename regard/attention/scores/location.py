@@ -2,8 +2,8 @@
 
 from regard.attention.core.axes import Prepared, Queries, StepState
 from regard.attention.core.errors import ShapeError
+from regard.attention.core.parameters import check_size, matrix, snapshot
 from regard.attention.kernels import Comparison, DotComparison
-from regard.attention.parameters import check_size, matrix, snapshot
 from regard.attention.scores.base import Score
 
 

@@ -5,8 +5,8 @@ import torch
 from regard.attention.core.axes import Queries, StepState
 from regard.attention.core.numerics import upcast
 from regard.attention.core.options import check_int, check_positive
+from regard.attention.core.parameters import check_size, matrix, project
 from regard.attention.kernels import FixedWindowRule, GaussianWindowRule, Rule, View
-from regard.attention.parameters import check_size, matrix, project
 from regard.attention.selection.base import Selection, dropout_rate
 
 

@@ -16,11 +16,11 @@ from regard.attention.core.axes import (
 )
 from regard.attention.core.numerics import upcast
 from regard.attention.core.options import check_number
+from regard.attention.core.parameters import scalar, snapshot
 from regard.attention.core.records import record, replace, static
 from regard.attention.kernels import Request, Rule, View
 from regard.attention.kernels.comparison import take
 from regard.attention.masks import PairIndex
-from regard.attention.parameters import scalar, snapshot
 from regard.attention.selection.base import Selection
 from regard.attention.state import Stateful
 

@@ -9,10 +9,10 @@ from torch import Tensor
 from regard.attention.core.axes import Allowed, Queries, Scalar, Scores, StepState, Weights
 from regard.attention.core.numerics import softmax, upcast
 from regard.attention.core.options import check_number
+from regard.attention.core.parameters import scalar, snapshot
 from regard.attention.core.records import record, static
 from regard.attention.kernels import Rule, View
 from regard.attention.masks import PairIndex
-from regard.attention.parameters import scalar, snapshot
 from regard.attention.selection.base import Selection, dropout_rate
 from regard.attention.selection.entmax import entmax
 

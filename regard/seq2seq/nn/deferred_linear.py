@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from regard.attention.kernels.deferred_grad import DeferredWeight
+from regard.attention.core.deferred_grad import DeferredWeight
 from regard.seq2seq.nn.transposed_linear import apply_linear
 
 

@@ -7,9 +7,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from regard.attention.core.axes import Parameter
+from regard.attention.core.deferred_grad import deferred_weight
 from regard.attention.core.errors import DeviceError, DtypeError, OptionError, ShapeError
 from regard.attention.core.numerics import matmul
-from regard.attention.kernels.deferred_single_query import deferred_weight
 
 
 def matrix(name: str, out_size: int, in_size: int) -> nn.Parameter:
@@ -31,10 +31,10 @@ def project(tensor: Tensor, weight: Parameter) -> Tensor:
     """Each row of the tensor through the weight of its head."""
     check_dtype_device(tensor, weight)
     if weight.ndim == 2:
-        again = deferred_weight(weight)
-        if again is None or torch.is_autocast_enabled(tensor.device.type):
+        deferred = deferred_weight(weight)
+        if deferred is None or torch.is_autocast_enabled(tensor.device.type):
             return functional.linear(tensor, weight)
-        return again.product(tensor)
+        return deferred.product(tensor)
     # One weight for each head: the batch axes before become rows, or matmul would copy it for each.
     return matmul(tensor, _aligned(weight, tensor.ndim).mT)
 
