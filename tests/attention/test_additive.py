@@ -60,7 +60,7 @@ def test_every_range(scale: float) -> None:
 
 
 def test_the_range_chooses_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(additive_backends, "FEW", 0)  # exponentials are made before
+    monkeypatch.setattr(additive_backends, "CACHED_ELEMENTS", 0)  # exponentials come first
 
     def chosen(reach: float) -> additive_backends.Backend:
         queries = torch.zeros(1, 2, 32)

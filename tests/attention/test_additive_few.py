@@ -81,7 +81,8 @@ def test_it_is_at_most_twice_as_wrong_as_plain_code(
 
 
 def test_many_keys_and_odd_sizes_have_theirs_made_before() -> None:
-    assert additive_backends.few(torch.zeros(2, 11, 64))
-    assert not additive_backends.few(torch.zeros(2, 11, 63))
-    assert not additive_backends.few(torch.zeros(2, 11, 64, dtype=torch.float64))
-    assert not additive_backends.few(torch.zeros(1, additive_backends.FEW // 64 + 1, 64))
+    assert additive_backends.fits_cache(torch.zeros(2, 11, 64))
+    assert not additive_backends.fits_cache(torch.zeros(2, 11, 63))
+    assert not additive_backends.fits_cache(torch.zeros(2, 11, 64, dtype=torch.float64))
+    many = additive_backends.CACHED_ELEMENTS // 64 + 1
+    assert not additive_backends.fits_cache(torch.zeros(1, many, 64))

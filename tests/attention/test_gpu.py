@@ -43,9 +43,11 @@ def kind(name):
         return "*i64"
     return KINDS.get(name, "i32" if name.endswith(("_count", "_row", "_column")) else "*fp32")
 
-for name in ("_scores", "_read", "_to_queries", "_to_keys"):
+for name in ("_scores", "_read", "_query_gradients", "_key_gradients"):
     kernel = getattr(additive_triton, name)
-    sides = additive_triton.TILE | ({"SIZE": additive_triton.WIDEST} if name == "_read" else {})
+    sides = dict(additive_triton.TILE)
+    if name == "_read":
+        sides["SIZE"] = additive_triton.MAX_VALUE_SIZE
     signature = {each: "constexpr" if each in sides else kind(each) for each in kernel.arg_names}
     fixed = {(kernel.arg_names.index(side),): length for side, length in sides.items()}
     for target in (GPUTarget("cuda", 80, 32), GPUTarget("hip", "gfx942", 64)):

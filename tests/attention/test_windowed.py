@@ -31,7 +31,7 @@ family = pytest.mark.parametrize("score", SCORES, ids=str)
 def in_small_parts() -> Iterator[None]:
     """As if the read were large: windows shared by few, gathered and held a little at a time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(windowed, "SHARE", 2)
+        patch.setattr(windowed, "QUERIES_PER_WINDOW", 2)
         patch.setattr(windowed, "BLOCK", 64)
         patch.setattr(gathered_matmul, "FEW", 0)
         patch.setattr(gathered_matmul, "BLOCK", 16)
@@ -340,7 +340,7 @@ def test_what_is_held_grows_with_queries_and_reach_and_not_with_keys(select, mas
         return seen.numbers
 
     base = largest(200, 1000, 20)
-    assert base <= 200 * (2 * 20 + 1 + windowed.SHARE) * SIZE
+    assert base <= 200 * (2 * 20 + 1 + windowed.QUERIES_PER_WINDOW) * SIZE
     assert largest(200, 10_000, 20) == base
     assert largest(400, 1000, 20) <= 2.2 * base
     assert largest(200, 1000, 40) <= 2.2 * base
@@ -359,7 +359,7 @@ def test_no_more_pairs_are_scored_than_the_windows_hold(select, record, monkeypa
 
     monkeypatch.setattr(record, "weights", counting)
     reach, queries = 1, 128
-    share = windowed.SHARE if select == "along" else 1
+    share = windowed.QUERIES_PER_WINDOW if select == "along" else 1
     for keys in (1009, 2003):
         counted.clear()
         read = Attention(select=SELECTIONS[select]())

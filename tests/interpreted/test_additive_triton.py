@@ -185,7 +185,7 @@ def test_without_a_mask_a_nan_spoils_who_reads_it() -> None:
 
 def test_values_too_wide_for_registers_are_summed_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(additive, "BLOCK", 4 * BATCH * KEYS)
-    monkeypatch.setattr(triton_loader.library(), "WIDEST", VALUE_SIZE - 1)
+    monkeypatch.setattr(triton_loader.library(), "MAX_VALUE_SIZE", VALUE_SIZE - 1)
     monkeypatch.setattr(additive_backends.Triton, "read", None)
     assert_agrees(make_attention(hidden=HIDDEN), draw_inputs(), mask=MASKS["both"])
 

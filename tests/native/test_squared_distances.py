@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard import attend, kernels, scores
-from regard.attention.kernels.comparison import squared_distances
+from regard.attention.kernels.squared_distances import squared_distances
 from regard.native import loader, parallel
 from regard.native.eligibility import usable
 
@@ -53,7 +53,7 @@ def test_a_read_in_blocks_is_a_read(score: scores.Score, monkeypatch: pytest.Mon
     q, k, v = torch.randn(2, 13, 6), torch.randn(2, 9, 6), torch.randn(2, 9, 4)
     with kernels.using(kernels.Reference()), torch.no_grad():
         whole = attend(q, k, v, score=score)
-        monkeypatch.setattr("regard.attention.kernels.reference.NEAR", 2 * 9 * 4)
+        monkeypatch.setattr("regard.attention.kernels.reference.DISTANCE_BLOCK", 2 * 9 * 4)
         parts = attend(q, k, v, score=score)
         torch.testing.assert_close(parts.context, whole.context)
         torch.testing.assert_close(parts.weights, whole.weights)

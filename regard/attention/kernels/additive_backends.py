@@ -1,8 +1,8 @@
-"""How additive scores and their gradients are computed, block of rows by block of rows.
+"""How additive scores and their gradients are computed, a block of rows at a time.
 
-`Exponentials` is the C kernel: tanh(a + b) = 1 − 2 / (1 + e^2a · e^2b), with the exponentials
-computed once for each query and key. `Chunks` is plain PyTorch with a real tanh: for inputs beyond
-the range of the former, and for installations without a compiler. `Tiles` is Triton, on a GPU.
+`NativeExp` is the C kernel: tanh(a + b) = 1 − 2 / (1 + e^2a · e^2b), with the exponentials computed
+once for each query and key. `ChunkedTorch` is plain PyTorch with a real tanh: for inputs beyond the
+range of the former, and without the C extension. `Triton` is for a GPU.
 """
 
 from typing import Protocol, runtime_checkable
@@ -16,18 +16,18 @@ from regard.attention.kernels import triton_loader
 from regard.native import additive, loader
 from regard.native.eligibility import usable
 
-LANES = 32
-"""The C kernel takes hidden units in runs of so many."""
+PADDING = 32
+"""The C kernel takes hidden sizes that are a multiple of it."""
 
-FEW = 1 << 16
-"""Up to so many numbers, the keys of an item stay in the cache beside some rows of queries."""
+CACHED_ELEMENTS = 1 << 16
+"""An item's keys of up to so many elements stay in the cache beside some rows of queries."""
 
 CHUNK = 1 << 18
-"""How many numbers plain PyTorch holds at once: few enough to stay in the cache."""
+"""How many elements plain PyTorch allocates at once: few enough to stay in the cache."""
 
 Queries = Float[Tensor, "item query hidden"]
 Keys = Float[Tensor, "memory key hidden"]
-Sums = tuple[Tensor, Tensor, Tensor]
+Grads = tuple[Tensor, Tensor, Tensor]
 
 
 @record
@@ -41,14 +41,14 @@ class AdditiveInputs:
     keys: Keys
     v: Float[Tensor, "item hidden"]
     which: Int[Tensor, " item"]
-    exponentials: Float[Tensor, "memory key width"] | None = None
-    reach: Float[Tensor, "memory key 1"] | None = None
-    """What the memory kept: e^2k, and the largest |k|."""
+    exp_keys: Float[Tensor, "memory key width"] | None = None
+    max_abs_keys: Float[Tensor, "memory key 1"] | None = None
+    """What the memory has cached: e^2k, and the largest |k|."""
 
 
 @record
 class SharedBatch:
-    """A tensor with its batch axes as one; item n looks at part `which[n]` of it."""
+    """A tensor with its batch axes as one; item n has part `which[n]` of it."""
 
     tensor: Shaped[Tensor, "part row column"]
     which: Int[Tensor, " item"]
@@ -56,7 +56,7 @@ class SharedBatch:
 
 @record
 class MaskBias:
-    """What a softmax read sees beside the scores, for a block of rows."""
+    """What a softmax read takes beside the scores, for a block of rows."""
 
     allowed: SharedBatch | None
     bias: SharedBatch | None
@@ -65,163 +65,164 @@ class MaskBias:
 
 @runtime_checkable
 class Backend(Protocol):
-    """Scores of a block of rows, and sums of what their gradients send back."""
+    """Scores of a block of rows, and the gradients of queries, keys and v, summed over blocks."""
 
     def scores(self, rows: slice) -> Float[Tensor, "item row key"]:
         """The scores of these rows."""
 
-    def accumulate_grad(self, rows: slice, sent: Float[Tensor, "item row key"]) -> None:
-        """Add what the gradient of these rows' scores sends to queries, keys and v."""
+    def accumulate_grad(self, rows: slice, grad_scores: Float[Tensor, "item row key"]) -> None:
+        """Add to the gradients, by that of these rows' scores."""
 
     def clear(self) -> None:
-        """Forget what was sent before."""
+        """Set the gradients to zero."""
 
-    def gradients(self) -> Sums:
-        """What was sent: `(item, query, hidden)`, `(item, key, hidden)`, `(item, hidden)`."""
+    def gradients(self) -> Grads:
+        """`(item, query, hidden)`, `(item, key, hidden)`, `(item, hidden)`."""
 
 
 @runtime_checkable
 class ReadsContext(Protocol):
-    """An engine that can also select by softmax and sum the values, and hold no weights."""
+    """A backend that can also select by softmax and sum the values, without storing weights."""
 
     def takes(self, values: Tensor) -> bool:
         """Can it sum these?"""
 
     def read(
-        self, rows: slice, values: SharedBatch, sight: MaskBias
+        self, rows: slice, values: SharedBatch, mask_bias: MaskBias
     ) -> Float[Tensor, "item row size"]:
         """The context of these rows."""
 
 
 def shared_batch(tensor: Tensor, batch: tuple[int, ...]) -> SharedBatch:
-    """The tensor, `(*batch or 1, row, column)`, and who looks at which part of it."""
-    own = tensor.shape[:-2]
-    which = torch.arange(own.numel(), device=tensor.device).view(own).expand(batch)
+    """The tensor, `(*batch or 1, row, column)`, and which part of it each item has."""
+    shape = tensor.shape[:-2]
+    which = torch.arange(shape.numel(), device=tensor.device).view(shape).expand(batch)
     return SharedBatch(tensor.reshape(-1, *tensor.shape[-2:]), which.reshape(-1).contiguous())
 
 
-def backend(problem: AdditiveInputs) -> Backend:
-    """The fastest engine whose range holds these queries and keys."""
-    if triton_loader.serves(problem.queries):
-        return Triton(problem)
-    if not usable(problem.queries, problem.keys):
-        return ChunkedTorch(problem)
-    if problem.exponentials is None and few(problem.keys):
-        return NativeExp(problem, problem.queries, problem.keys, additive.VECTORS)
-    queries, farthest = exponentials(problem.queries)
-    if problem.exponentials is None or problem.reach is None:
-        keys, reach = exponentials(problem.keys)
+def backend(inputs: AdditiveInputs) -> Backend:
+    """The fastest backend whose range includes these queries and keys."""
+    if triton_loader.serves(inputs.queries):
+        return Triton(inputs)
+    if not usable(inputs.queries, inputs.keys):
+        return ChunkedTorch(inputs)
+    if inputs.exp_keys is None and fits_cache(inputs.keys):
+        return NativeExp(inputs, inputs.queries, inputs.keys, additive.VECTORS)
+    queries, max_abs = exponentials(inputs.queries)
+    if inputs.exp_keys is None or inputs.max_abs_keys is None:
+        keys, max_abs_keys = exponentials(inputs.keys)
     else:
-        keys, reach = problem.exponentials, float(problem.reach.amax())
-    if not additive.reciprocal_group(farthest + reach):  # or NaN: tanh takes any
-        return ChunkedTorch(problem)
-    return NativeExp(problem, queries, keys, farthest + reach)
+        keys, max_abs_keys = inputs.exp_keys, float(inputs.max_abs_keys.amax())
+    max_abs += max_abs_keys
+    if not additive.reciprocal_group(max_abs):  # or NaN: tanh takes any
+        return ChunkedTorch(inputs)
+    return NativeExp(inputs, queries, keys, max_abs)
 
 
-def few(keys: Float[Tensor, "*batch key hidden"]) -> bool:
-    """Are the exponentials of an item's keys so few that C makes them as it goes, in its cache?"""
+def fits_cache(keys: Float[Tensor, "*batch key hidden"]) -> bool:
+    """Does C compute the exponentials of an item's keys on the fly, in its cache?"""
     count, size = keys.shape[-2:]
-    return size % LANES == 0 and count * size <= FEW and usable(keys)
+    return size % PADDING == 0 and count * size <= CACHED_ELEMENTS and usable(keys)
 
 
 def exponentials(vectors: Float[Tensor, "*batch length hidden"]) -> tuple[Tensor, float]:
-    """e^2x, padded with zeros to whole lanes, and the largest |x|."""
-    return additive.exponentials(vectors, -(-vectors.shape[-1] // LANES) * LANES)
+    """e^2x, zero-padded to a multiple of `PADDING`, and the largest |x|."""
+    return additive.exponentials(vectors, -(-vectors.shape[-1] // PADDING) * PADDING)
 
 
 class NativeExp:
-    """The C kernel, from exponentials, or from vectors whose exponentials it makes itself.
+    """The C kernel, from exponentials, or from vectors whose exponentials it computes itself.
 
-    Only the latter may turn out to be out of range; then plain PyTorch takes over. Scores come
-    first, so that what several blocks of rows send goes one way.
+    Only the latter may turn out to be out of range; then plain PyTorch takes over. Scores are
+    computed before gradients, so that all blocks of rows use the same backend.
     """
 
     def __init__(
-        self, problem: AdditiveInputs, queries: Tensor, keys: Tensor, reach: float
+        self, inputs: AdditiveInputs, queries: Tensor, keys: Tensor, max_abs: float
     ) -> None:
-        self.problem, self.how = problem, additive.AdditiveMethod(reach, loader.is_amd())
+        self.inputs, self.how = inputs, additive.AdditiveMethod(max_abs, loader.is_amd())
         self.queries, self.keys = queries.contiguous(), keys.contiguous()
-        self.hidden, self.which = problem.queries.shape[-1], problem.which
+        self.hidden, self.which = inputs.queries.shape[-1], inputs.which
         missing = queries.shape[-1] - self.hidden
-        v = torch.nn.functional.pad(problem.v, (0, missing)) if missing else problem.v
+        v = torch.nn.functional.pad(inputs.v, (0, missing)) if missing else inputs.v
         self.v = v.contiguous()
-        self.sums: Sums | None = None
-        self.instead: ChunkedTorch | None = None
+        self.grads: Grads | None = None
+        self.fallback: ChunkedTorch | None = None
 
     def scores(self, rows: slice) -> Float[Tensor, "item row key"]:
-        if self.instead is None:
+        if self.fallback is None:
             queries = self.queries[:, rows]
             scores = queries.new_empty(*queries.shape[:2], self.keys.shape[-2])
             if additive.additive_scores(queries, self.keys, self.v, self.which, scores, self.how):
                 return scores
-            self.instead = ChunkedTorch(self.problem)
-        return self.instead.scores(rows)
+            self.fallback = ChunkedTorch(self.inputs)
+        return self.fallback.scores(rows)
 
-    def accumulate_grad(self, rows: slice, sent: Float[Tensor, "item row key"]) -> None:
-        if self.instead is None:
-            if self._sent(rows, sent):
+    def accumulate_grad(self, rows: slice, grad_scores: Float[Tensor, "item row key"]) -> None:
+        if self.fallback is None:
+            if self._in_c(rows, grad_scores):
                 return
-            self.instead = ChunkedTorch(self.problem)
-        self.instead.accumulate_grad(rows, sent)
+            self.fallback = ChunkedTorch(self.inputs)
+        self.fallback.accumulate_grad(rows, grad_scores)
 
-    def _sent(self, rows: slice, sent: Tensor) -> bool:
-        fresh = self.sums is None
-        if self.sums is None:
+    def _in_c(self, rows: slice, grad_scores: Tensor) -> bool:
+        overwrite = self.grads is None
+        if self.grads is None:
             items, width = self.v.shape
             keys = self.keys.new_empty(items, self.keys.shape[-2], width)
-            # Rows are sent to once, each in its block; nothing needs zeros to begin with.
-            self.sums = torch.empty_like(self.queries), keys, torch.empty_like(self.v)
-        part = self.sums[0][:, rows], *self.sums[1:]
+            # Nothing is zeroed: C overwrites the queries' rows, and, the first time, the others.
+            self.grads = torch.empty_like(self.queries), keys, torch.empty_like(self.v)
+        part = self.grads[0][:, rows], *self.grads[1:]
         return additive.additive_backward(
-            self.queries[:, rows], self.keys, self.v, self.which, sent.contiguous(), part,
-            self.how, overwrite=fresh,
+            self.queries[:, rows], self.keys, self.v, self.which, grad_scores.contiguous(), part,
+            self.how, overwrite=overwrite,
         )  # fmt: skip
 
     def clear(self) -> None:
-        self.sums = None
-        if self.instead is not None:
-            self.instead.clear()
+        self.grads = None
+        if self.fallback is not None:
+            self.fallback.clear()
 
-    def gradients(self) -> Sums:
-        if self.instead is not None:
-            return self.instead.gradients()
-        assert self.sums is not None
-        queries, keys, v = (each[..., : self.hidden] for each in self.sums)
+    def gradients(self) -> Grads:
+        if self.fallback is not None:
+            return self.fallback.gradients()
+        assert self.grads is not None
+        queries, keys, v = (each[..., : self.hidden] for each in self.grads)
         return queries, keys, v
 
 
 class ChunkedTorch:
-    """Plain PyTorch: tanh of a few rows at a time, computed again on the way back."""
+    """Plain PyTorch: tanh of a few rows at a time, computed again in backward."""
 
-    def __init__(self, problem: AdditiveInputs) -> None:
-        self.queries, self.v = problem.queries, problem.v
-        self.keys = problem.keys[problem.which]
-        self.sums: Sums | None = None
+    def __init__(self, inputs: AdditiveInputs) -> None:
+        self.queries, self.v = inputs.queries, inputs.v
+        self.keys = inputs.keys[inputs.which]
+        self.grads: Grads | None = None
 
     def scores(self, rows: slice) -> Float[Tensor, "item row key"]:
         blocks = [self._hidden(row) @ self.v[:, None, :, None] for row in self._blocks(rows)]
         return torch.cat(blocks, 1).squeeze(-1)
 
-    def accumulate_grad(self, rows: slice, sent: Float[Tensor, "item row key"]) -> None:
-        if self.sums is None:
+    def accumulate_grad(self, rows: slice, grad_scores: Float[Tensor, "item row key"]) -> None:
+        if self.grads is None:
             zeros = [torch.zeros_like(each) for each in (self.queries, self.keys, self.v)]
-            self.sums = zeros[0], zeros[1], zeros[2]
-        queries, keys, v = self.sums
+            self.grads = zeros[0], zeros[1], zeros[2]
+        queries, keys, v = self.grads
         for block in self._blocks(rows):
             hidden = self._hidden(block)
             start = rows.indices(self.queries.shape[1])[0]
-            part = sent[:, block.start - start : block.stop - start, :, None]
+            part = grad_scores[:, block.start - start : block.stop - start, :, None]
             v += (hidden * part).sum((1, 2))
             slope = (1 - hidden * hidden) * part * self.v[:, None, None, :]
             queries[:, block] += slope.sum(2)
             keys += slope.sum(1)
 
     def clear(self) -> None:
-        self.sums = None
+        self.grads = None
 
-    def gradients(self) -> Sums:
-        assert self.sums is not None
-        return self.sums
+    def gradients(self) -> Grads:
+        assert self.grads is not None
+        return self.grads
 
     def _hidden(self, rows: slice) -> Float[Tensor, "item row key hidden"]:
         return (self.queries[:, rows, None, :] + self.keys[:, None, :, :]).tanh_()
@@ -235,32 +236,35 @@ class ChunkedTorch:
 class Triton:
     """The Triton kernels: any range, since they take a real tanh."""
 
-    def __init__(self, problem: AdditiveInputs) -> None:
-        whole = {name: getattr(problem, name).contiguous() for name in ("queries", "keys", "v")}
-        self.problem = replace(problem, **whole)
-        self.sums: Sums | None = None
+    def __init__(self, inputs: AdditiveInputs) -> None:
+        names = ("queries", "keys", "v")
+        self.inputs = replace(inputs, **{n: getattr(inputs, n).contiguous() for n in names})
+        self.grads: Grads | None = None
 
     def scores(self, rows: slice) -> Float[Tensor, "item row key"]:
-        return triton_loader.library().scores(self.problem, rows)
+        return triton_loader.library().scores(self.inputs, rows)
 
     def takes(self, values: Tensor) -> bool:
-        return values.dtype == torch.float32 and values.shape[-1] <= triton_loader.library().WIDEST
+        return (
+            values.dtype == torch.float32
+            and values.shape[-1] <= triton_loader.library().MAX_VALUE_SIZE
+        )
 
     def read(
-        self, rows: slice, values: SharedBatch, sight: MaskBias
+        self, rows: slice, values: SharedBatch, mask_bias: MaskBias
     ) -> Float[Tensor, "item row size"]:
-        return triton_loader.library().read(self.problem, rows, values, sight)
+        return triton_loader.library().read(self.inputs, rows, values, mask_bias)
 
-    def accumulate_grad(self, rows: slice, sent: Float[Tensor, "item row key"]) -> None:
-        queries, keys, v = self.problem.queries, self.problem.keys, self.problem.v
-        if self.sums is None:
-            to_keys = keys.new_zeros(len(queries), *keys.shape[1:])
-            self.sums = torch.zeros_like(queries), to_keys, torch.zeros_like(v)
-        triton_loader.library().backward(self.problem, rows, sent.contiguous(), self.sums)
+    def accumulate_grad(self, rows: slice, grad_scores: Float[Tensor, "item row key"]) -> None:
+        queries, keys, v = self.inputs.queries, self.inputs.keys, self.inputs.v
+        if self.grads is None:
+            grad_keys = keys.new_zeros(len(queries), *keys.shape[1:])
+            self.grads = torch.zeros_like(queries), grad_keys, torch.zeros_like(v)
+        triton_loader.library().backward(self.inputs, rows, grad_scores.contiguous(), self.grads)
 
     def clear(self) -> None:
-        self.sums = None
+        self.grads = None
 
-    def gradients(self) -> Sums:
-        assert self.sums is not None
-        return self.sums
+    def gradients(self) -> Grads:
+        assert self.grads is not None
+        return self.grads

@@ -1,6 +1,6 @@
-"""Additive scores as an operator of torch's own: one node of a compiled graph.
+"""Additive scores as a custom operator: one node of a compiled graph.
 
-Which engine serves depends on the numbers, which a graph cannot branch on; an operator can.
+The backend depends on the values, on which a graph cannot branch; an operator can.
 """
 
 from typing import Any
@@ -19,14 +19,14 @@ def additive_scores(queries: Tensor, keys: Tensor, v: Tensor) -> Tensor:
 
 @torch.library.custom_op("regard::additive_gradients", mutates_args=())
 def additive_gradients(
-    queries: Tensor, keys: Tensor, v: Tensor, sent: Tensor
+    queries: Tensor, keys: Tensor, v: Tensor, grad_scores: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """What a gradient of the scores sends to queries, keys and v."""
+    """The gradients of queries, keys and v."""
     running = backend(_inputs(queries, keys, v))
-    running.accumulate_grad(slice(None), sent)
+    running.accumulate_grad(slice(None), grad_scores)
     # An operator's results may not share memory with anything, padding included.
-    to_queries, to_keys, to_v = (each.contiguous() for each in running.gradients())
-    return to_queries, to_keys, to_v
+    grad_queries, grad_keys, grad_v = (each.contiguous() for each in running.gradients())
+    return grad_queries, grad_keys, grad_v
 
 
 @additive_scores.register_fake
@@ -35,13 +35,15 @@ def _(queries: Tensor, keys: Tensor, v: Tensor) -> Tensor:
 
 
 @additive_gradients.register_fake
-def _(queries: Tensor, keys: Tensor, v: Tensor, sent: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _(
+    queries: Tensor, keys: Tensor, v: Tensor, grad_scores: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
     return torch.empty_like(queries), torch.empty_like(keys), torch.empty_like(v)
 
 
-def _backward(ctx: Any, sent: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    found: tuple[Tensor, Tensor, Tensor] = additive_gradients(*ctx.saved_tensors, sent)
-    return found
+def _backward(ctx: Any, grad_scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    grads: tuple[Tensor, Tensor, Tensor] = additive_gradients(*ctx.saved_tensors, grad_scores)
+    return grads
 
 
 def _setup(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:

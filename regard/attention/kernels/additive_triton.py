@@ -1,8 +1,8 @@
 """Additive scores in Triton, for a GPU: tiles of queries × keys × hidden units.
 
-A program holds one tile in its registers, adds up along the axis that it walks, and sums once at
-the end. No two programs write to the same place, so that a result is the same each time. Nothing is
-traded for speed: products are in IEEE float32, not TF32, and tanh is a real one.
+A program has one tile in its registers, accumulates along one axis, and reduces once at the end. No
+two programs write to the same address, so that results are deterministic. Nothing is traded for
+speed: products are in IEEE float32, not TF32, and tanh is a real one.
 """
 
 from typing import no_type_check
@@ -15,64 +15,64 @@ from torch import Tensor
 from regard.attention.kernels.additive_backends import AdditiveInputs, MaskBias, SharedBatch
 
 TILE = {"QUERIES": 16, "KEYS": 16, "UNITS": 16}
-"""Sides of a tile: 4,096 numbers, 32 for each thread of four warps."""
+"""Sides of a tile: 4,096 elements, 32 for each thread of four warps."""
 
-WIDEST = 256
-"""How many numbers a value may have for its sum to stay in registers."""
+MAX_VALUE_SIZE = 256
+"""Up to this size a sum of values stays in registers."""
 
-# Kernels are Triton's language, not Python's: `no_type_check` keeps checkers of either from them.
+# Kernels are in Triton's language, not in Python: `no_type_check` keeps type checkers away.
 
 
-NEAR = tl.constexpr(0.625)
-"""Below which |x| tanh x is a polynomial."""
+POLYNOMIAL_BELOW = tl.constexpr(0.625)
+"""For |x| below, tanh x is a polynomial."""
 
 
 @triton.jit
 @no_type_check
-def _halves(x):
+def _exp_and_sigmoid(x):
     """e^−2|x|, which never overflows, and 1 / (1 + e^−2|x|): tanh and its slope need both."""
-    fallen = tl.exp(-2.0 * tl.abs(x))
-    return fallen, 1.0 / (1.0 + fallen)
+    exponential = tl.exp(-2.0 * tl.abs(x))
+    return exponential, 1.0 / (1.0 + exponential)
 
 
 @triton.jit
 @no_type_check
-def _tanh(x, fallen, share):
+def _tanh(x, exponential, sigmoid):
     """Tanh of x, as exact as a library's."""
-    far = 1.0 - 2.0 * fallen * share
-    # Near 0 that difference cancels: there a polynomial serves, that of Cephes' tanhf.
+    far = 1.0 - 2.0 * exponential * sigmoid
+    # Near 0 that difference cancels: for small |x| it is a polynomial, that of Cephes' tanhf.
     square = tl.minimum(x * x, 1.0)
     near = square * -5.70498872745e-3 + 2.06390887954e-2
     near = square * near - 5.37397155531e-2
     near = square * near + 1.33314422036e-1
     near = square * near - 3.33332819422e-1
     near = x * square * near + x
-    return tl.where(tl.abs(x) < NEAR, near, tl.where(x < 0, -far, far))
+    return tl.where(tl.abs(x) < POLYNOMIAL_BELOW, near, tl.where(x < 0, -far, far))
 
 
 @triton.jit
 @no_type_check
-def _slope(x, height, fallen, share):
-    """1 − tanh² x, whose height is given; far from 0 that difference cancels."""
-    far = 4.0 * fallen * share * share
-    return tl.where(tl.abs(x) < NEAR, 1.0 - height * height, far)
+def _tanh_slope(x, tanh, exponential, sigmoid):
+    """1 − tanh² x, by its tanh; far from 0 that difference cancels."""
+    far = 4.0 * exponential * sigmoid * sigmoid
+    return tl.where(tl.abs(x) < POLYNOMIAL_BELOW, 1.0 - tanh * tanh, far)
 
 
 @triton.jit
 @no_type_check
-def _vectors(start, places, count, units, hidden):
-    """Some units of some vectors, 0 outside."""
-    there = (places < count)[:, None] & (units < hidden)[None, :]
-    return tl.load(start + places[:, None] * hidden + units[None, :], there, 0.0)
+def _vectors(start, offsets, count, units, hidden):
+    """Some units of some vectors, 0 out of bounds."""
+    in_bounds = (offsets < count)[:, None] & (units < hidden)[None, :]
+    return tl.load(start + offsets[:, None] * hidden + units[None, :], in_bounds, 0.0)
 
 
 @triton.jit
 @no_type_check
 def _pairs(start, rows, row_count, columns, column_count, row_stride, column_stride):
-    """What a tile of pairs has in a tensor that may be shared along either axis, 0 outside."""
-    there = (rows < row_count)[:, None] & (columns < column_count)[None, :]
-    places = rows[:, None] * row_stride + columns[None, :] * column_stride
-    return tl.load(start + places, there, 0)
+    """A tile of pairs of a tensor that may broadcast along either axis, 0 out of bounds."""
+    in_bounds = (rows < row_count)[:, None] & (columns < column_count)[None, :]
+    offsets = rows[:, None] * row_stride + columns[None, :] * column_stride
+    return tl.load(start + offsets, in_bounds, 0)
 
 
 @triton.jit
@@ -85,11 +85,11 @@ def _tile_scores(
     total = tl.zeros((QUERIES, KEYS, UNITS), tl.float32)
     for start in range(0, hidden, UNITS):
         units = start + tl.arange(0, UNITS)
-        own = _vectors(queries, rows, row_count, units, hidden)
-        x = own[:, None, :] + _vectors(keys, columns, key_count, units, hidden)[None, :, :]
+        vectors = _vectors(queries, rows, row_count, units, hidden)
+        x = vectors[:, None, :] + _vectors(keys, columns, key_count, units, hidden)[None, :, :]
         factor = tl.load(v + units, units < hidden, 0.0)
-        fallen, share = _halves(x)
-        total += factor[None, None, :] * _tanh(x, fallen, share)
+        exponential, sigmoid = _exp_and_sigmoid(x)
+        total += factor[None, None, :] * _tanh(x, exponential, sigmoid)
     return tl.sum(total, 2)
 
 
@@ -110,9 +110,9 @@ def _scores(
         queries + item * stride, keys + memory * key_count * hidden, v + item * hidden,
         rows, row_count, columns, key_count, hidden, QUERIES, KEYS, UNITS,
     )  # fmt: skip
-    there = (rows < row_count)[:, None] & (columns < key_count)[None, :]
+    in_bounds = (rows < row_count)[:, None] & (columns < key_count)[None, :]
     to = scores + (item * row_count + rows[:, None]) * key_count + columns[None, :]
-    tl.store(to, found, there)
+    tl.store(to, found, in_bounds)
 
 
 @triton.jit
@@ -136,7 +136,7 @@ def _read(
         allowed += tl.load(which_allowed + item)
     if bias is not None:
         bias += tl.load(which_bias + item)
-    highest = tl.full((QUERIES,), float("-inf"), tl.float32)
+    running_max = tl.full((QUERIES,), float("-inf"), tl.float32)
     mass = tl.zeros((QUERIES,), tl.float32)
     total = tl.zeros((QUERIES, SIZE), tl.float32)
     for start in range(0, key_count, KEYS):
@@ -147,20 +147,22 @@ def _read(
         if bias is not None:
             found += _pairs(bias, rows, row_count, columns, key_count, bias_row, bias_column)
         found = found / temperature
-        seen = (columns < key_count)[None, :]
+        visible = (columns < key_count)[None, :]
         if allowed is not None:
-            here = _pairs(allowed, rows, row_count, columns, key_count, allowed_row, allowed_column)
-            seen = seen & (here != 0)
-        found = tl.where(seen, found, float("-inf"))
-        higher = tl.maximum(highest, tl.max(found, 1))
-        # A row that has seen nothing yet has no highest score, and −inf − (−inf) is NaN.
-        base = tl.where(higher == float("-inf"), 0.0, higher)
-        faded, weights = tl.exp(highest - base), tl.exp(found - base[:, None])
-        mass = mass * faded + tl.sum(weights, 1)
+            permitted = _pairs(
+                allowed, rows, row_count, columns, key_count, allowed_row, allowed_column
+            )
+            visible = visible & (permitted != 0)
+        found = tl.where(visible, found, float("-inf"))
+        new_max = tl.maximum(running_max, tl.max(found, 1))
+        # A row without a visible key yet has no maximum, and −inf − (−inf) is NaN.
+        base = tl.where(new_max == float("-inf"), 0.0, new_max)
+        decay, weights = tl.exp(running_max - base), tl.exp(found - base[:, None])
+        mass = mass * decay + tl.sum(weights, 1)
         part = _vectors(values, columns, key_count, parts, size)
-        total = total * faded[:, None] + tl.dot(weights, part, input_precision="ieee")
-        highest = higher
-    # Nothing to read: no mass, and the sum is exactly 0.
+        total = total * decay[:, None] + tl.dot(weights, part, input_precision="ieee")
+        running_max = new_max
+    # An empty row has no mass, and its sum is exactly 0.
     total = total / tl.where(mass == 0.0, 1.0, mass)[:, None]
     to = context + (item * row_count + rows[:, None]) * size + parts[None, :]
     tl.store(to, total, (rows < row_count)[:, None] & (parts < size)[None, :])
@@ -168,124 +170,125 @@ def _read(
 
 @triton.jit
 @no_type_check
-def _to_queries(
-    queries, keys, v, which, sent, to_queries, to_v, row_count, key_count, hidden, stride,
+def _query_gradients(
+    queries, keys, v, which, grad_scores, grad_queries, grad_v,
+    row_count, key_count, hidden, stride,
     QUERIES: tl.constexpr, KEYS: tl.constexpr, UNITS: tl.constexpr,
 ):  # fmt: skip
-    """What scores send to queries, and to v from each tile of rows."""
+    """The gradients of queries, and of v for each tile of rows."""
     across, down = tl.cdiv(hidden, UNITS), tl.cdiv(row_count, QUERIES)
     tile = tl.program_id(0)
     item, strip = (tile // (across * down)).to(tl.int64), tile // across % down
     rows = strip.to(tl.int64) * QUERIES + tl.arange(0, QUERIES)
     units = tile % across * UNITS + tl.arange(0, UNITS)
-    queries, to_queries = queries + item * stride, to_queries + item * stride
+    queries, grad_queries = queries + item * stride, grad_queries + item * stride
     keys += tl.load(which + item) * key_count * hidden
-    sent += item * row_count * key_count
-    own = _vectors(queries, rows, row_count, units, hidden)
+    grad_scores += item * row_count * key_count
+    vectors = _vectors(queries, rows, row_count, units, hidden)
     slopes = tl.zeros((QUERIES, KEYS, UNITS), tl.float32)
-    heights = tl.zeros((QUERIES, KEYS, UNITS), tl.float32)
+    tanhs = tl.zeros((QUERIES, KEYS, UNITS), tl.float32)
     for start in range(0, key_count, KEYS):
         columns = (start + tl.arange(0, KEYS)).to(tl.int64)
-        x = own[:, None, :] + _vectors(keys, columns, key_count, units, hidden)[None, :, :]
-        weight = _pairs(sent, rows, row_count, columns, key_count, key_count, 1)[:, :, None]
-        fallen, share = _halves(x)
-        height = _tanh(x, fallen, share)
-        slopes += weight * _slope(x, height, fallen, share)
-        heights += weight * height
+        x = vectors[:, None, :] + _vectors(keys, columns, key_count, units, hidden)[None, :, :]
+        weight = _pairs(grad_scores, rows, row_count, columns, key_count, key_count, 1)[:, :, None]
+        exponential, sigmoid = _exp_and_sigmoid(x)
+        tanh = _tanh(x, exponential, sigmoid)
+        slopes += weight * _tanh_slope(x, tanh, exponential, sigmoid)
+        tanhs += weight * tanh
     factor = tl.load(v + item * hidden + units, units < hidden, 0.0)
-    there = (rows < row_count)[:, None] & (units < hidden)[None, :]
-    to = to_queries + rows[:, None] * hidden + units[None, :]
-    tl.store(to, factor[None, :] * tl.sum(slopes, 1), there)
-    to = to_v + (item * down + strip) * hidden + units
-    tl.store(to, tl.sum(tl.sum(heights, 1), 0), units < hidden)
+    in_bounds = (rows < row_count)[:, None] & (units < hidden)[None, :]
+    to = grad_queries + rows[:, None] * hidden + units[None, :]
+    tl.store(to, factor[None, :] * tl.sum(slopes, 1), in_bounds)
+    to = grad_v + (item * down + strip) * hidden + units
+    tl.store(to, tl.sum(tl.sum(tanhs, 1), 0), units < hidden)
 
 
 @triton.jit
 @no_type_check
-def _to_keys(
-    queries, keys, v, which, sent, to_keys, row_count, key_count, hidden, stride,
+def _key_gradients(
+    queries, keys, v, which, grad_scores, grad_keys, row_count, key_count, hidden, stride,
     QUERIES: tl.constexpr, KEYS: tl.constexpr, UNITS: tl.constexpr,
 ):  # fmt: skip
-    """Add what scores send to each item's keys."""
+    """Add to the gradients of each item's keys."""
     across, down = tl.cdiv(hidden, UNITS), tl.cdiv(key_count, KEYS)
     tile = tl.program_id(0)
     item = (tile // (across * down)).to(tl.int64)
     columns = (tile // across % down).to(tl.int64) * KEYS + tl.arange(0, KEYS)
     units = tile % across * UNITS + tl.arange(0, UNITS)
-    queries, sent = queries + item * stride, sent + item * row_count * key_count
+    queries, grad_scores = queries + item * stride, grad_scores + item * row_count * key_count
     keys += tl.load(which + item) * key_count * hidden
-    own = _vectors(keys, columns, key_count, units, hidden)
+    vectors = _vectors(keys, columns, key_count, units, hidden)
     slopes = tl.zeros((QUERIES, KEYS, UNITS), tl.float32)
     for start in range(0, row_count, QUERIES):
         rows = (start + tl.arange(0, QUERIES)).to(tl.int64)
-        x = _vectors(queries, rows, row_count, units, hidden)[:, None, :] + own[None, :, :]
-        weight = _pairs(sent, rows, row_count, columns, key_count, key_count, 1)[:, :, None]
-        fallen, share = _halves(x)
-        slopes += weight * _slope(x, _tanh(x, fallen, share), fallen, share)
+        x = _vectors(queries, rows, row_count, units, hidden)[:, None, :] + vectors[None, :, :]
+        weight = _pairs(grad_scores, rows, row_count, columns, key_count, key_count, 1)[:, :, None]
+        exponential, sigmoid = _exp_and_sigmoid(x)
+        slopes += weight * _tanh_slope(x, _tanh(x, exponential, sigmoid), exponential, sigmoid)
     factor = tl.load(v + item * hidden + units, units < hidden, 0.0)
-    there = (columns < key_count)[:, None] & (units < hidden)[None, :]
-    to = to_keys + (item * key_count + columns[:, None]) * hidden + units[None, :]
-    tl.store(to, tl.load(to, there, 0.0) + factor[None, :] * tl.sum(slopes, 0), there)
+    in_bounds = (columns < key_count)[:, None] & (units < hidden)[None, :]
+    to = grad_keys + (item * key_count + columns[:, None]) * hidden + units[None, :]
+    tl.store(to, tl.load(to, in_bounds, 0.0) + factor[None, :] * tl.sum(slopes, 0), in_bounds)
 
 
-def scores(problem: AdditiveInputs, rows: slice) -> Tensor:
+def scores(inputs: AdditiveInputs, rows: slice) -> Tensor:
     """Scores `(item, row, key)` of these rows."""
-    queries = problem.queries[:, rows]
+    queries = inputs.queries[:, rows]
     items, count, hidden = queries.shape
-    keys = problem.keys.shape[-2]
+    keys = inputs.keys.shape[-2]
     found = queries.new_empty(items, count, keys)
     with torch.cuda.device_of(queries):
         _scores[_tiles(items, (count, "QUERIES"), (keys, "KEYS"))](
-            queries, problem.keys, problem.v, problem.which, found,
+            queries, inputs.keys, inputs.v, inputs.which, found,
             count, keys, hidden, queries.stride(0), **TILE,
         )  # fmt: skip
     return found
 
 
-def read(problem: AdditiveInputs, rows: slice, values: SharedBatch, sight: MaskBias) -> Tensor:
-    """The context `(item, row, size)` of these rows, under their own part of mask and bias."""
-    queries = problem.queries[:, rows]
+def read(inputs: AdditiveInputs, rows: slice, values: SharedBatch, mask_bias: MaskBias) -> Tensor:
+    """The context `(item, row, size)` of these rows, with their part of mask and bias."""
+    queries = inputs.queries[:, rows]
     items, count, hidden = queries.shape
     keys, size = values.tensor.shape[-2:]
     context = queries.new_empty(items, count, size)
     with torch.cuda.device_of(queries):
         _read[_tiles(items, (count, "QUERIES"))](
-            queries, problem.keys, problem.v, problem.which,
+            queries, inputs.keys, inputs.v, inputs.which,
             values.tensor.contiguous(), values.which, context,
-            *_laid_out(sight.allowed), *_laid_out(sight.bias),
-            sight.temperature, count, keys, hidden, size, queries.stride(0),
+            *_with_strides(mask_bias.allowed), *_with_strides(mask_bias.bias),
+            mask_bias.temperature, count, keys, hidden, size, queries.stride(0),
             **TILE, SIZE=max(16, triton.next_power_of_2(size)),
         )  # fmt: skip
     return context
 
 
 def backward(
-    problem: AdditiveInputs, rows: slice, sent: Tensor, sums: tuple[Tensor, Tensor, Tensor]
+    inputs: AdditiveInputs, rows: slice, grad_scores: Tensor, grads: tuple[Tensor, Tensor, Tensor]
 ) -> None:
-    """Add what the gradient of these rows' scores sends to queries, each item's keys, and v."""
-    queries, to_queries = problem.queries[:, rows], sums[0][:, rows]
+    """Add to the gradients of queries, each item's keys and v, by that of these rows' scores."""
+    queries, grad_queries = inputs.queries[:, rows], grads[0][:, rows]
     items, count, hidden = queries.shape
-    keys = problem.keys.shape[-2]
-    to_v = queries.new_empty(items, triton.cdiv(count, TILE["QUERIES"]), hidden)
-    given = queries, problem.keys, problem.v, problem.which, sent
+    keys = inputs.keys.shape[-2]
+    grad_v = queries.new_empty(items, triton.cdiv(count, TILE["QUERIES"]), hidden)
+    pointers = queries, inputs.keys, inputs.v, inputs.which, grad_scores
     sizes = count, keys, hidden, queries.stride(0)
     with torch.cuda.device_of(queries):
         grid = _tiles(items, (count, "QUERIES"), (hidden, "UNITS"))
-        _to_queries[grid](*given, to_queries, to_v, *sizes, **TILE)
+        _query_gradients[grid](*pointers, grad_queries, grad_v, *sizes, **TILE)
         grid = _tiles(items, (keys, "KEYS"), (hidden, "UNITS"))
-        _to_keys[grid](*given, sums[1], *sizes, **TILE)
-    sums[2].add_(to_v.sum(1))
+        _key_gradients[grid](*pointers, grads[1], *sizes, **TILE)
+    grads[2].add_(grad_v.sum(1))
 
 
 def _tiles(items: int, *axes: tuple[int, str]) -> tuple[int]:
-    """How many programs there are: so many tiles along each axis, for each item."""
+    """The number of programs: so many tiles along each axis, for each item."""
     for length, side in axes:
         items *= triton.cdiv(length, TILE[side])
     return (items,)
 
 
-def _laid_out(shared: SharedBatch | None) -> tuple[Tensor | None, Tensor | None, int, int]:
-    """The tensor, where each item's part of it starts, and its strides: 0 where all share it."""
+def _with_strides(shared: SharedBatch | None) -> tuple[Tensor | None, Tensor | None, int, int]:
+    """The tensor, where each item's part of it starts, and its strides: 0 where it broadcasts."""
     if shared is None:
         return None, None, 0, 0
     tensor = shared.tensor.contiguous()

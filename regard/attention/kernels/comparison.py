@@ -1,13 +1,13 @@
 """Queries against prepared keys, parameters resolved: the closed set that kernels know.
 
-A `Score` is a module with parameters; a comparison is what it became for one read. Kernels look at
-its kind to see whether they can be fast.
+A `Score` is a module with parameters; a comparison is what it computes in one read. Kernels look at
+its type to see whether they can be fast.
 
-    Dot        q·k · scale                      dot, scaled, bilinear, cosine, location
-    Tanh       vᵀ tanh(q + k)                   additive
-    Gauss      −‖q − k‖² · precision / 2        kernel regression
-    Inverse    1 / max(‖q − k‖, floor)          inverse distance
-    Given      the scores themselves            any callable
+    DotComparison              q·k · scale                  dot, scaled, bilinear, cosine, location
+    AdditiveComparison         vᵀ tanh(q + k)               additive
+    GaussianComparison         −‖q − k‖² · precision / 2    kernel regression
+    InverseDistanceComparison  1 / max(‖q − k‖, floor)      inverse distance
+    PrecomputedScores          the scores themselves        any callable
 
 Each may carry a `bias`, `(*batch, query | 1, key | 1)`, that is added to its scores.
 """
@@ -25,11 +25,14 @@ from regard.attention.core.numerics import broadcast_batch, matmul, upcast
 from regard.attention.core.records import record, replace, static, tensors, tree_map, version
 from regard.attention.core.tracing import in_functorch
 from regard.attention.kernels.gathered_matmul import dot
-from regard.native import distance
-from regard.native.eligibility import usable
+from regard.attention.kernels.squared_distances import (
+    elements_per_pair,
+    pairwise,
+    squared_distances,
+)
 
 Windows = Int[Tensor, "*#batch window column"]
-"""Which keys are looked at: some for each window, and as many queries in each."""
+"""The keys that are scored: some for each window, and as many queries in each."""
 
 
 class Comparison(ABC):
@@ -66,7 +69,7 @@ class Comparison(ABC):
 
     @property
     def requires_grad(self) -> bool:
-        """Does it depend on anything that learns?"""
+        """Does any of its tensors require a gradient?"""
         return any(tensor.requires_grad for tensor in tensors(self))
 
     @property
@@ -77,38 +80,38 @@ class Comparison(ABC):
     @property
     @abstractmethod
     def version(self) -> int:
-        """How often its tensors were changed in place, all together."""
+        """The sum of its tensors' version counters: it changes when one is modified in place."""
 
     @property
     def width(self) -> int:
-        """How many numbers are held at once for a pair while it is scored."""
+        """How many elements are allocated for a pair while it is scored."""
         return 1
 
     @property
-    def own_width(self) -> int:
-        """The same for a pair whose key was gathered for it."""
+    def gathered_width(self) -> int:
+        """The same if the pair's key is gathered."""
         return 1
 
     def scores(self) -> Scores:
         """The scores of all pairs, bias included, in float32 at least."""
-        raw = self.unbiased()
-        return raw if self.bias is None else raw + upcast(self.bias)
+        scores = self.unbiased()
+        return scores if self.bias is None else scores + upcast(self.bias)
 
     def gather(self, columns: Windows) -> Scores:
-        """The scores of each query with its own keys, `(*batch, query, column)`, bias included.
+        """Scores of each query with its window's keys, `(*batch, query, column)`, bias included.
 
         Args:
-            columns: `(*batch, window, column)`: which keys. The queries are dealt out to the
-                windows in order, as many to each.
+            columns: `(*batch, window, column)`: the keys of each window. Queries are assigned to
+                the windows in order, equally many to each.
         """
-        raw = self.unbiased_at(columns)
+        scores = self.unbiased_at(columns)
         if self.bias is None:
-            return raw
-        return raw + upcast(gather_pairs(self.bias, for_each(columns, self.shape[-2])))
+            return scores
+        return scores + upcast(gather_pairs(self.bias, columns_per_query(columns, self.shape[-2])))
 
     @abstractmethod
     def check(self) -> None:
-        """Raise unless its tensors fit together: C believes that they do."""
+        """Raise unless its tensors fit together: C does not check."""
 
     def biased(self, term: Bias) -> "Comparison":
         """The same comparison with one more term added to its scores."""
@@ -159,15 +162,15 @@ class VectorComparison(Comparison):
     @property
     def version(self) -> int:
         try:
-            found = self.queries._version + self.keys._version
+            total = self.queries._version + self.keys._version
         except RuntimeError:  # one of them is an inference tensor
-            found = version(self.queries) + version(self.keys)
-        return found if self.bias is None else found + version(self.bias)
+            total = version(self.queries) + version(self.keys)
+        return total if self.bias is None else total + version(self.bias)
 
 
 @record
 class DotComparison(VectorComparison):
-    """q·k · scale · factor; a factor that is learned is a tensor."""
+    """q·k · scale · factor; a learned factor is a tensor."""
 
     queries: Queries
     keys: Float[Tensor, "*#batch key query_size"]
@@ -213,7 +216,7 @@ class AdditiveComparison(VectorComparison):
         return self.keys.shape[-1]
 
     @property
-    def own_width(self) -> int:
+    def gathered_width(self) -> int:
         return self.keys.shape[-1]
 
 
@@ -227,36 +230,37 @@ class GaussianComparison(VectorComparison):
     bias: Bias | None = None
 
     def unbiased(self) -> Scores:
-        found, factor = squared_distances(self.queries, self.keys), upcast(self.precision) * -0.5
-        learns = torch.is_grad_enabled() and (found.requires_grad or factor.requires_grad)
-        return found * factor if learns or in_functorch() else found.mul_(factor)
+        squares, factor = squared_distances(self.queries, self.keys), upcast(self.precision) * -0.5
+        learns = torch.is_grad_enabled() and (squares.requires_grad or factor.requires_grad)
+        return squares * factor if learns or in_functorch() else squares.mul_(factor)
 
     def unbiased_at(self, columns: Windows) -> Scores:
         return self.in_windows(columns).unbiased().flatten(-3, -2)
 
     @property
     def width(self) -> int:
-        return distance_width(self.queries, self.keys)
+        return elements_per_pair(self.queries, self.keys)
 
     @property
-    def own_width(self) -> int:
+    def gathered_width(self) -> int:
         return self.keys.shape[-1]
 
-    def as_dot(self, seen: Bool[Tensor, "*#batch #key 1"] | None = None) -> DotComparison:
-        """The same up to a constant for each query, which softmax does not see.
+    def as_dot(self, visible: Bool[Tensor, "*#batch #key 1"] | None = None) -> DotComparison:
+        """The same up to a constant for each query, which softmax cancels.
 
         −‖q − k‖²/2 = q·k − ‖k‖²/2 − ‖q‖²/2 is a dot product with one more dimension, taken
-        around the keys' mean: far from the origin the three terms would cancel. Keys that nobody
-        has `seen` are left out of the mean, and out of everything.
+        around the keys' mean: far from the origin the three terms would cancel. Keys that are
+        visible to no query are left out of the mean, and set to 0.
         """
         keys, queries = upcast(self.keys), upcast(self.queries)
-        if seen is None:
+        if visible is None:
             centre = keys.mean(-2, keepdim=True)
             keys = keys - centre
         else:
-            count = seen.expand(*seen.shape[:-2], *keys.shape[-2:-1], 1).sum(-2, keepdim=True)
-            centre = torch.where(seen, keys, 0.0).sum(-2, keepdim=True) / count.clamp(min=1)
-            keys = torch.where(seen, keys - centre, 0.0)
+            shape = *visible.shape[:-2], *keys.shape[-2:-1], 1
+            count = visible.expand(shape).sum(-2, keepdim=True)
+            centre = torch.where(visible, keys, 0.0).sum(-2, keepdim=True) / count.clamp(min=1)
+            keys = torch.where(visible, keys - centre, 0.0)
         queries = queries - centre
         last = keys.square().sum(-1, keepdim=True) * -0.5
         ones = torch.ones_like(queries[..., :1])
@@ -275,26 +279,26 @@ class InverseDistanceComparison(VectorComparison):
 
     def unbiased(self) -> Scores:
         # Clamped before the root, whose gradient at 0 is infinite.
-        found, least = squared_distances(self.queries, self.keys), self.floor**2
-        if found.requires_grad or in_functorch():
-            return found.clamp(min=least).rsqrt()
-        return found.clamp_(min=least).rsqrt_()
+        squares, least = squared_distances(self.queries, self.keys), self.floor**2
+        if squares.requires_grad or in_functorch():
+            return squares.clamp(min=least).rsqrt()
+        return squares.clamp_(min=least).rsqrt_()
 
     def unbiased_at(self, columns: Windows) -> Scores:
         return self.in_windows(columns).unbiased().flatten(-3, -2)
 
     @property
     def width(self) -> int:
-        return distance_width(self.queries, self.keys)
+        return elements_per_pair(self.queries, self.keys)
 
     @property
-    def own_width(self) -> int:
+    def gathered_width(self) -> int:
         return self.keys.shape[-1]
 
 
 @record
 class PrecomputedScores(Comparison):
-    """Scores that a callable made: held as they were, so that asking again cannot change them."""
+    """Scores that a callable returned; the weights are computed from these, however late."""
 
     scores_given: Scores
     bias: Bias | None = None
@@ -313,7 +317,7 @@ class PrecomputedScores(Comparison):
 
     def unbiased_at(self, columns: Windows) -> Scores:
         return upcast(
-            gather_pairs(self.scores_given, for_each(columns, self.scores_given.shape[-2]))
+            gather_pairs(self.scores_given, columns_per_query(columns, self.scores_given.shape[-2]))
         )
 
     @property
@@ -325,7 +329,7 @@ class PrecomputedScores(Comparison):
         return self.scores_given.dtype
 
     def check(self) -> None:
-        """Scores were checked as they were made."""
+        """Nothing to do: scores are checked when the callable returns them."""
 
     @property
     def is_empty(self) -> bool:
@@ -336,65 +340,13 @@ class PrecomputedScores(Comparison):
         return version(self.scores_given) + (0 if self.bias is None else version(self.bias))
 
 
-def for_each(columns: Windows, queries: int) -> Int[Tensor, "*#batch query column"]:
-    """The columns of each query: those of its window."""
+def columns_per_query(columns: Windows, queries: int) -> Int[Tensor, "*#batch query column"]:
+    """Each query's columns: those of its window."""
     windows, width = columns.shape[-2:]
     if windows == queries:
         return columns
-    each = columns.unsqueeze(-2).expand(*columns.shape[:-1], queries // windows, width)
-    return each.flatten(-3, -2)
-
-
-def pairwise(queries: Queries) -> Float[Tensor, "*#batch query 1 query_size"]:
-    """The queries with an axis for the keys, in float32 at least."""
-    return upcast(queries)[..., :, None, :]
-
-
-def squared_distances(
-    queries: Queries, keys: Float[Tensor, "*#batch key query_size"]
-) -> Float[Tensor, "*#batch query key"]:
-    """‖q − k‖², exact where q and k are close."""
-    if _subtracts(queries):
-        return (pairwise(queries) - upcast(keys)[..., None, :, :]).square().sum(-1)
-    if _use_native(queries, keys):
-        batch = broadcast_batch(queries.shape[:-2], keys.shape[:-2])
-        own = torch.arange(keys.shape[:-2].numel()).view(keys.shape[:-2]).expand(batch)
-        asked = queries.expand(*batch, *queries.shape[-2:]).flatten(0, -3)
-        found = distance.squared_distances(asked, keys.flatten(0, -3), own.flatten().contiguous())
-        return found.view(*batch, *found.shape[-2:])
-    # ‖q‖² + ‖k‖² − 2 q·k cancels where they are close; in float64 it may, there are digits left.
-    # It costs a matmul, where subtraction holds a vector for each pair.
-    queries, keys = queries.double(), keys.double()
-    squares = queries.square().sum(-1)[..., :, None] + keys.square().sum(-1)[..., None, :]
-    return (squares - 2 * matmul(queries, keys.mT)).clamp(min=0).float()
-
-
-MAX_TRANSPOSED_KEYS = 1 << 15
-"""Of up to so many keys C holds a copy; more are widened a part at a time."""
-
-
-def distance_width(queries: Queries, keys: Tensor) -> int:
-    """How many numbers `squared_distances` holds for a pair; each key is widened and squared."""
-    size = queries.shape[-1]
-    if _subtracts(queries):
-        return size
-    return 1 if _use_native(queries, keys) else 4 + 6 * size // max(1, queries.shape[-2])
-
-
-def _use_native(queries: Queries, keys: Tensor) -> bool:
-    """Are they subtracted in C, without a vector for each pair? It has no gradient."""
-    return (
-        queries.ndim > 2
-        and queries.numel() > 0
-        and keys.shape[-2] <= MAX_TRANSPOSED_KEYS
-        and not (torch.is_grad_enabled() and (queries.requires_grad or keys.requires_grad))
-        and usable(queries, keys)
-    )
-
-
-def _subtracts(queries: Queries) -> bool:
-    """One query holds no more than its keys; float64 has nothing wider, or is slow, but on CPUs."""
-    return queries.shape[-2] == 1 or queries.dtype == torch.float64 or queries.device.type != "cpu"
+    repeated = columns.unsqueeze(-2).expand(*columns.shape[:-1], queries // windows, width)
+    return repeated.flatten(-3, -2)
 
 
 def take(tensor: Tensor | None, index: Tensor, rows: int) -> Tensor | None:

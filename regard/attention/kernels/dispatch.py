@@ -1,4 +1,4 @@
-"""Which kernel answers: the first that can and is quicker; the reference if no other."""
+"""Dispatch: the first kernel that takes a request and is the fastest for it, or the reference."""
 
 import threading
 from collections.abc import Iterator, Mapping
@@ -30,34 +30,34 @@ class Kernel(Protocol):
     """A way to answer a request."""
 
     def refusals(self, request: Request) -> list[str]:
-        """Why it cannot; empty if it can."""
+        """Why it does not take this request; empty if it does."""
 
     def prefers(self, request: Request) -> bool:
-        """Is it quicker than what comes after it?"""
+        """Is it faster than the kernels after it in `KERNELS`?"""
 
     def __call__(self, request: Request) -> tuple[Context, Weights | None]:
-        """The context, and the weights if they came with it."""
+        """The context, and the weights if they were computed on the way."""
 
 
 @runtime_checkable
 class CachesKeys(Protocol):
-    """A kernel that keeps something of each key in the memory."""
+    """A kernel that caches something of each key in the memory."""
 
     def cache_keys(self, kind: type[Comparison], prepared: Prepared) -> Mapping[str, Tensor]:
-        """Tensors `(*batch, key, …)` by name, found again in `request.kept`."""
+        """Tensors `(*batch, key, …)` by name, which `request.cached` will have."""
 
 
 @runtime_checkable
 class CanSkipCache(Protocol):
-    """A kernel that can do without what it keeps, where many queries read keys once."""
+    """A kernel that can do without its cache, where many queries read keys once."""
 
     def can_skip_cache(self, kind: type[Comparison], prepared: Prepared) -> bool:
-        """Does it for these keys?"""
+        """Can it for these keys?"""
 
 
 @runtime_checkable
 class ComputesWeights(Protocol):
-    """A kernel that can tell the weights of a request quickly."""
+    """A kernel that computes the weights of a request faster than the reference."""
 
     def weights(self, request: Request) -> Weights:
         """The weights, before dropout."""
@@ -67,23 +67,24 @@ KERNELS: tuple[Kernel, ...] = (
     SingleQuery(), DeferredSingleQuery(), Windowed(), AdditiveKernel(), DotSoftmax(),
     DistanceSoftmax(), Sdpa(), Reference(),
 )  # fmt: skip
-"""In the order in which they are asked."""
+"""In the order in which they are tried."""
 
 
 def _caching(kernels: tuple[Kernel, ...]) -> tuple[tuple[CachesKeys, CanSkipCache | None], ...]:
-    """Those that keep something, and that can do without it."""
-    keeping = (kernel for kernel in kernels if isinstance(kernel, CachesKeys))
+    """Those that cache something of the keys, each again if it can do without that."""
+    caching = (kernel for kernel in kernels if isinstance(kernel, CachesKeys))
     return tuple(
-        (kernel, kernel if isinstance(kernel, CanSkipCache) else None) for kernel in keeping
+        (kernel, kernel if isinstance(kernel, CanSkipCache) else None) for kernel in caching
     )
 
 
 class _Override(threading.local):
-    """The kernels that `using` names, in this thread; torch.compile cannot see a ContextVar."""
+    """The kernels given to `using`, in this thread; torch.compile cannot trace a ContextVar."""
 
     def __init__(self) -> None:
         self.only: tuple[Kernel, ...] = ()
-        self.caching = _caching(KERNELS)  # found once: to ask a protocol takes longer than to read
+        # Computed once: isinstance of a protocol takes longer than a short read.
+        self.caching = _caching(KERNELS)
 
 
 _override = _Override()
@@ -91,7 +92,7 @@ _override = _Override()
 
 @contextmanager
 def using(*kernels: Kernel) -> Iterator[None]:
-    """Answer with these kernels only; a refusal is then an error with its reasons.
+    """Use these kernels only; a refusal is then an error with its reasons.
 
     >>> import torch
     >>> from regard import attend, kernels
@@ -114,12 +115,12 @@ def using(*kernels: Kernel) -> Iterator[None]:
 
 
 def is_overridden() -> bool:
-    """Has somebody said which kernels are to answer?"""
+    """Are we inside `using`?"""
     return bool(_override.only)
 
 
 def available() -> dict[str, str]:
-    """What answers here, by name, and how.
+    """The kernels by name, and how each computes on this machine.
 
     >>> from regard import kernels
     >>> sorted(kernels.available())
@@ -146,7 +147,10 @@ def available() -> dict[str, str]:
 
 
 def dispatch(request: Request) -> tuple[Context, Weights | None]:
-    """Ask the first kernel that can, and that is quicker unless it was told to be used."""
+    """Read with the first kernel that prefers the request and takes it.
+
+    Inside `using`: the first of its kernels that takes it.
+    """
     only = _override.only
     reasons = []
     for kernel in only or KERNELS:
@@ -163,20 +167,20 @@ def dispatch(request: Request) -> tuple[Context, Weights | None]:
 
 
 def weights(request: Request) -> Weights:
-    """The weights of a request, by the quickest kernel that can tell them."""
+    """The weights of a request, by the fastest kernel that computes them."""
     only = _override.only
     for kernel in only or KERNELS:
-        quick = bool(only) or kernel.prefers(request)
-        if quick and isinstance(kernel, ComputesWeights) and not kernel.refusals(request):
+        eligible = bool(only) or kernel.prefers(request)
+        if eligible and isinstance(kernel, ComputesWeights) and not kernel.refusals(request):
             return kernel.weights(request)
     return request.weights()
 
 
 def cache_keys(kind: type[Comparison], prepared: Prepared, *, once: bool = False) -> Prepared:
-    """What all kernels keep of these keys; less if many queries read them, once and together."""
-    kept: dict[str, Tensor] = {}
+    """What the kernels cache of these keys; less if many queries read them `once`, together."""
+    cached: dict[str, Tensor] = {}
     once = once and not torch.compiler.is_compiling()
-    for kernel, spares in _override.caching:
-        if not (once and spares is not None and spares.can_skip_cache(kind, prepared)):
-            kept.update(kernel.cache_keys(kind, prepared))
-    return kept
+    for kernel, skipping in _override.caching:
+        if not (once and skipping is not None and skipping.can_skip_cache(kind, prepared)):
+            cached.update(kernel.cache_keys(kind, prepared))
+    return cached

@@ -8,13 +8,10 @@ import torch
 
 from regard.attention.core.axes import Context, Weights
 from regard.attention.kernels.additive_backends import shared_batch
-from regard.attention.kernels.comparison import (
-    MAX_TRANSPOSED_KEYS,
-    GaussianComparison,
-    InverseDistanceComparison,
-)
+from regard.attention.kernels.comparison import GaussianComparison, InverseDistanceComparison
 from regard.attention.kernels.request import EMPTY, Request
 from regard.attention.kernels.rule import SoftmaxRule
+from regard.attention.kernels.squared_distances import MAX_TRANSPOSED_KEYS
 from regard.native import distance, loader
 from regard.native.eligibility import refusals
 

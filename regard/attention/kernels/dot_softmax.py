@@ -12,10 +12,11 @@ from torch import Tensor
 
 from regard.attention.core.axes import Context, Weights
 from regard.attention.core.numerics import broadcast_batch
-from regard.attention.kernels.comparison import MAX_TRANSPOSED_KEYS, DotComparison
+from regard.attention.kernels.comparison import DotComparison
 from regard.attention.kernels.request import EMPTY, Request, View
 from regard.attention.kernels.rule import SoftmaxRule
 from regard.attention.kernels.sdpa_autograd import naive_attention
+from regard.attention.kernels.squared_distances import MAX_TRANSPOSED_KEYS
 from regard.native import dot_softmax, loader
 from regard.native.eligibility import refusals
 

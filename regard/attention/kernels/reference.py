@@ -1,4 +1,4 @@
-"""The plain way: takes every request, and is the truth that the fast ways are held to."""
+"""The reference: plain PyTorch for every request, which the other kernels are tested against."""
 
 from collections.abc import Callable
 
@@ -15,21 +15,21 @@ from regard.attention.kernels.comparison import (
 from regard.attention.kernels.request import Request
 
 BLOCK = 1 << 24
-"""How many numbers are held at once; a larger read is taken in blocks of rows."""
+"""How many elements are allocated at once; a larger read is done in blocks of rows."""
 
-NEAR = 1 << 20
-"""The same where distances are only read, and handing out pages would take as long as they do."""
+DISTANCE_BLOCK = 1 << 20
+"""The same for distances in C, where page faults would take as long as computing them."""
 
 
 class Reference:
-    """Score every pair, select, sum: in blocks of rows where that would be too much at once."""
+    """Score every pair, select, sum; in blocks of rows, to bound memory."""
 
     def refusals(self, request: Request) -> list[str]:
         """None: the reference never refuses."""
         return []
 
     def prefers(self, request: Request) -> bool:
-        """Always: it is asked last."""
+        """Always: it comes last."""
         return True
 
     def __call__(self, request: Request) -> tuple[Context, Weights | None]:
@@ -39,29 +39,27 @@ class Reference:
 def blockwise(
     request: Request, scores: Callable[[Comparison], Scores]
 ) -> tuple[Context, Weights | None]:
-    """Score, select and sum, in blocks of rows where all at once would be too much."""
+    """Score, select and sum; in blocks of rows, to bound memory."""
     rows = request.shape[-2]
-    near = (
-        isinstance(request.comparison, GaussianComparison | InverseDistanceComparison)
-        and request.comparison.width == 1
-    )  # in C
-    most = min(NEAR, BLOCK) if near else BLOCK
-    block = max(1, most // max(1, request.shape.numel() // max(1, rows)))
+    distances = isinstance(request.comparison, GaussianComparison | InverseDistanceComparison)
+    in_c = distances and request.comparison.width == 1
+    elements = min(DISTANCE_BLOCK, BLOCK) if in_c else BLOCK
+    block = max(1, elements // max(1, request.shape.numel() // max(1, rows)))
     if rows <= block:
-        return _whole(request, scores)
-    # Any selection is exact in blocks of rows: it looks at one row at a time.
+        return _read(request, scores)
+    # Any selection is exact in blocks of rows: it takes one row at a time.
     parts = torch.arange(rows, device=request.values.device).split(block)
-    return torch.cat([_whole(request.rows(part), scores)[0] for part in parts], -2), None
+    return torch.cat([_read(request.rows(part), scores)[0] for part in parts], -2), None
 
 
-def _whole(request: Request, scores: Callable[[Comparison], Scores]) -> tuple[Context, Weights]:
+def _read(request: Request, scores: Callable[[Comparison], Scores]) -> tuple[Context, Weights]:
     weights = request.select(scores(request.comparison))
     context = matmul(request.rule.apply_dropout(weights), upcast(request.values))
     return context.to(request.values.dtype), weights
 
 
 def _scores(comparison: Comparison) -> Scores:
-    """All scores; a comparison that holds a vector for each pair goes through the keys in parts."""
+    """All scores; in parts of the keys if a comparison allocates a vector for each pair."""
     pairs = max(1, comparison.shape.numel())
     keys = comparison.shape[-1]
     if pairs * comparison.width <= BLOCK:

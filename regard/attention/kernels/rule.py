@@ -1,4 +1,4 @@
-"""A selection with everything fixed for one read, the random draw included."""
+"""A selection with everything fixed for one read, random samples included."""
 
 from abc import ABC, abstractmethod
 
@@ -14,38 +14,38 @@ from regard.attention.masks import PairIndex
 
 
 class Rule(ABC):
-    """How scores become weights in this read: parameters, step, mode and draw are in it."""
+    """How scores become weights in this read; parameters, step, mode and samples are fixed."""
 
     __slots__ = ()
     dropout: float
-    """What share of the weights the context goes without; 0 outside training."""
+    """The dropout rate of the weights; 0 outside training."""
 
     @abstractmethod
     def weights(self, scores: Scores, allowed: Allowed | None, pairs: PairIndex) -> Weights:
-        """Weights before dropout; exact zeros where nothing may be read."""
+        """Weights before dropout; exactly 0 where masked."""
 
     @abstractmethod
     def rows(self, index: Int[Tensor, " row"], rows: int) -> "Rule":
-        """The rule for some of so many rows only."""
+        """The rule for some of the rows, of which there are so many."""
 
     def apply_dropout(self, weights: Weights) -> Weights:
-        """What the context is summed with: dropout lives here."""
+        """The weights that the values are summed with."""
         return torch.dropout(weights, self.dropout, True) if self.dropout else weights
 
     def log_probs(
         self, scores: Scores, allowed: Allowed | None, weights: Weights
     ) -> Float[Tensor, "*#batch query"]:
-        """Logarithm of the chance of what was drawn; 0 where nothing was."""
+        """Log-probability of the sampled key; 0 where nothing is sampled."""
         return scores.new_zeros(scores.shape[:-1])
 
     def entropy(self, scores: Scores, allowed: Allowed | None) -> Float[Tensor, "*#batch query"]:
-        """Entropy of what was drawn from, in nats; 0 where nothing was drawn."""
+        """Entropy of the sampled distribution, in nats; 0 where nothing is sampled."""
         return scores.new_zeros(scores.shape[:-1])
 
 
 @record
 class SoftmaxRule(Rule):
-    """Softmax at a temperature: the one rule that fused kernels know."""
+    """Softmax at a temperature: the one rule that fused kernels take."""
 
     temperature: float = static(default=1.0)
     dropout: float = static(default=0.0)
@@ -59,7 +59,7 @@ class SoftmaxRule(Rule):
 
 @record
 class FixedWindowRule(Rule):
-    """Softmax in a window around the key of the query's own number, counted from `first`."""
+    """Softmax in a window around the key of the query's own index, plus `first`."""
 
     window: int = static()
     first: int = static(default=0)
@@ -71,12 +71,12 @@ class FixedWindowRule(Rule):
         return softmax(scores, near if allowed is None else near & allowed)
 
     def rows(self, index: Int[Tensor, " row"], rows: int) -> "FixedWindowRule":
-        return self  # the pairs know their numbers
+        return self  # pairs.row_index() has the rows' indices
 
 
 @record
 class GaussianWindowRule(Rule):
-    """Softmax in a window around each query's centre, bent by a Gaussian."""
+    """Softmax in a window around each query's centre, times a Gaussian."""
 
     centres: PerQuery
     window: int = static()

@@ -22,20 +22,20 @@ from regard.attention.masks import Causal
 
 KINDS = (DotComparison, GaussianComparison)
 
-READS, TRAINS = 1 << 10, 1 << 15
-"""From so many pairs on, an item is read more quickly here than by plain matmul: without a
-gradient, and with one."""
+MIN_PAIRS, MIN_TRAINING_PAIRS = 1 << 10, 1 << 15
+"""From so many pairs an item on this is faster than plain matmul: without a gradient, and with
+one."""
 
-LOUDEST = 512.0
-"""Up to which score the fused backward, which starts from a sum of exponentials, keeps digits."""
+MAX_SCORE = 512.0
+"""Up to this score the fused backward, which starts from the log of a sum, keeps its digits."""
 
-SPREAD, DIMENSIONS = 4.0, 32
-"""A Gaussian is exact as a dot product if its points lie within so many σ² of the keys' mean, in
-so many dimensions: its terms cancel more, the farther off they are and the fewer."""
+MAX_SQUARED_DISTANCE, MIN_SIZE = 4.0, 32
+"""A Gaussian is exact as a dot product if its points are within so many σ² of the keys' mean, in
+at least so many dimensions: cancellation grows with the distance, and with fewer dimensions."""
 
 
 class Sdpa:
-    """Softmax of dot products without holding the weights."""
+    """Softmax of dot products by torch's fused attention, which stores no weights."""
 
     def refusals(self, request: Request) -> list[str]:
         """Why this request cannot be answered here; empty if it can."""
@@ -49,31 +49,33 @@ class Sdpa:
         if request.is_empty:
             reasons.append(EMPTY)
         if comparison.bias is not None and comparison.bias.requires_grad:
-            reasons.append("the bias wants a gradient")
+            reasons.append("the bias requires a gradient")
         if not torch.compiler.is_compiling() and in_functorch():
             reasons.append("inside vmap or another torch.func transform")
         if (
             isinstance(comparison, GaussianComparison)
             and not reasons
-            and not _close(comparison, request)
+            and not _is_exact(comparison, request)
         ):
             reasons.append("this Gaussian would lose digits: few dimensions, or points far apart")
         if (
             isinstance(comparison, DotComparison)
             and not reasons
             and request.wants_gradient
-            and _loud(comparison)
+            and _may_exceed_max_score(comparison)
         ):
-            reasons.append(f"scores above {LOUDEST:g} would lose digits in the gradient")
+            reasons.append(f"scores above {MAX_SCORE:g} would lose digits in the gradient")
         return reasons
 
     def prefers(self, request: Request) -> bool:
-        """Is this quicker than the reference? By measurement, on a CPU."""
+        """Is this faster than the reference? By measurement, on a CPU."""
         if isinstance(request.comparison, GaussianComparison):
             return True
         pairs = request.view.pairs
         count = pairs.height * pairs.width
-        return count >= TRAINS or (count >= READS and not request.wants_gradient)
+        if request.wants_gradient:
+            return count >= MIN_TRAINING_PAIRS
+        return count >= MIN_PAIRS
 
     def __call__(self, request: Request) -> tuple[Context, Weights | None]:
         comparison = request.comparison
@@ -87,9 +89,9 @@ class Sdpa:
         shape, dtype = comparison.shape, _dtype(dot)
         square = shape[-1] == shape[-2]
         causal = square and dot.bias is None and isinstance(request.view.mask, Causal)
-        allowed, empty = (None, None) if causal else _opened(request)
+        allowed, empty = (None, None) if causal else _without_empty_rows(request)
         queries, scale = scaled(dot, request.rule.temperature)
-        bias = _joined(dot.bias, allowed, request.rule.temperature, dtype)
+        bias = _attn_mask(dot.bias, allowed, request.rule.temperature, dtype)
         keys, values = dot.keys, request.values
         if not queries.dtype == keys.dtype == values.dtype == dtype:
             queries, keys, values = (t.to(dtype) for t in (queries, keys, values))
@@ -99,28 +101,30 @@ class Sdpa:
 
 
 def scaled(dot: DotComparison, temperature: float) -> tuple[Tensor, float]:
-    """Queries and the scale that is left for torch: its backward is exact for powers of 2 alone."""
-    inside = dot.scale / temperature
-    if dot.factor is None and math.frexp(inside)[0] == 0.5:
-        return dot.queries, inside
+    """Queries, and the scale for torch: its backward is exact for powers of 2 alone."""
+    scale = dot.scale / temperature
+    if dot.factor is None and math.frexp(scale)[0] == 0.5:
+        return dot.queries, scale
     queries = dot.scaled_queries()
     return queries if temperature == 1.0 else queries / temperature, 1.0
 
 
 def _dtype(dot: DotComparison) -> torch.dtype:
-    """In which precision to ask: on a CPU never in less than float32.
+    """The dtype to compute in: on a CPU never less than float32.
 
-    Half precision saves little there, costs digits, and kills the process on machines that
+    Half precision saves little there, loses digits, and kills the process on machines that
     advertise matrix units they do not have.
     """
     at_least = torch.float32 if dot.keys.device.type == "cpu" else dot.keys.dtype
     return torch.promote_types(dot.keys.dtype, at_least)
 
 
-def _opened(request: Request) -> tuple[Allowed | None, Bool[Tensor, "*#batch #query 1"] | None]:
-    """Who may read, and which rows read nothing.
+def _without_empty_rows(
+    request: Request,
+) -> tuple[Allowed | None, Bool[Tensor, "*#batch #query 1"] | None]:
+    """The mask with empty rows opened, and which rows those are.
 
-    A row with nothing to read is NaN in some of torch's kernels: it reads all, and is zeroed after.
+    A fully masked row is NaN in some of torch's kernels: it reads all keys, and is zeroed after.
     """
     allowed = request.view.allowed()
     if allowed is None:
@@ -129,7 +133,7 @@ def _opened(request: Request) -> tuple[Allowed | None, Bool[Tensor, "*#batch #qu
     return allowed | empty, empty
 
 
-def _joined(
+def _attn_mask(
     bias: Bias | None, allowed: Allowed | None, temperature: float, dtype: torch.dtype
 ) -> Tensor | None:
     """Bias and mask as the one argument that torch takes for both."""
@@ -145,11 +149,11 @@ def _read(
     queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None, *,
     scale: float, causal: bool,
 ) -> Context:  # fmt: skip
-    """Bring the tensors into the one form that torch is fast in, read, and bring them back.
+    """Reshape the tensors to what torch is fast with, read, and reshape the context back.
 
-    That form: exactly two batch axes, values as wide as the keys, nothing expanded.
+    That is: exactly two batch axes, values as wide as the keys, nothing expanded.
     """
-    if bias is not None:  # a mask of places alone has no batch axes
+    if bias is not None:  # a mask by position alone has no batch axes
         bias = bias.reshape(*[1] * (queries.ndim - bias.ndim), *bias.shape)
     if queries.ndim == 4 and queries.shape[:2] == keys.shape[:2] and keys.shape == values.shape:
         return fused_attention(queries, keys, values, bias, scale, causal)
@@ -204,37 +208,38 @@ def _padded(tensor: Tensor, size: int) -> Tensor:
     return functional.pad(tensor, (0, missing)) if missing else tensor
 
 
-def _loud(dot: DotComparison) -> bool:
-    """May a score be so large that softmax is all but hard? By the lengths of the vectors."""
+def _may_exceed_max_score(dot: DotComparison) -> bool:
+    """By the norms of the vectors: may a score be so large that softmax is nearly one-hot?"""
     if not is_concrete(dot.keys):
         return False
     with torch.no_grad():
         factor = 1.0 if dot.factor is None else upcast(dot.factor).abs().amax()
-        most = LOUDEST / (factor * abs(dot.scale))
-        # The largest number tells enough, as a rule, and is found in a quarter of the time.
-        numbers = [max(map(abs, t.aminmax())) for t in (dot.queries, dot.keys)]
-        if bool(upcast(numbers[0]) * upcast(numbers[1]) * dot.keys.shape[-1] <= most):
+        limit = MAX_SCORE / (factor * abs(dot.scale))
+        # The largest element is usually enough to tell, and takes a quarter of the time.
+        largest = [max(map(abs, t.aminmax())) for t in (dot.queries, dot.keys)]
+        if bool(upcast(largest[0]) * upcast(largest[1]) * dot.keys.shape[-1] <= limit):
             return False
-        lengths = [upcast(t).norm(dim=-1).amax() for t in (dot.queries, dot.keys)]
-        return bool(lengths[0] * lengths[1] > most)
+        norms = [upcast(t).norm(dim=-1).amax() for t in (dot.queries, dot.keys)]
+        return bool(norms[0] * norms[1] > limit)
 
 
 def _as_dot(comparison: GaussianComparison, request: Request) -> DotComparison:
-    """The Gaussian as a dot product around the mean of those keys that someone may read."""
+    """The Gaussian as a dot product around the mean of the keys that some query may read."""
     allowed = request.view.allowed()
     return comparison.as_dot(None if allowed is None else allowed.any(-2)[..., None])
 
 
-def _close(comparison: GaussianComparison, request: Request) -> bool:
-    """Is the dot product as exact as subtraction? Looked at where looking costs nothing."""
+def _is_exact(comparison: GaussianComparison, request: Request) -> bool:
+    """Is the dot product as exact as subtraction? No where the values cannot be inspected."""
     if not is_concrete(comparison.keys):
         return False
     if comparison.dtype in (torch.bfloat16, torch.float16):
-        return True  # computed in float32, against plain code in half that
-    if comparison.keys.shape[-1] < DIMENSIONS:
+        return True  # computed in float32, where plain code would be in half precision
+    if comparison.keys.shape[-1] < MIN_SIZE:
         return False
     with torch.no_grad():
         dot = _as_dot(comparison, request)
-        near = dot.keys[..., -1].amin() * -2  # the largest ‖k‖²
-        reach = dot.queries[..., :-1].square().sum(-1).amax()
-        return bool(near.maximum(reach) * comparison.precision.amax() <= SPREAD)
+        max_key = dot.keys[..., -1].amin() * -2  # the largest ‖k‖²
+        max_query = dot.queries[..., :-1].square().sum(-1).amax()
+        farthest = max_key.maximum(max_query) * comparison.precision.amax()
+        return bool(farthest <= MAX_SQUARED_DISTANCE)

@@ -1,4 +1,4 @@
-"""torch's fused attention, made differentiable twice."""
+"""torch's fused attention with a second derivative."""
 
 from typing import Any
 
@@ -22,10 +22,10 @@ def fused_attention(
 
 
 class DoubleBackwardSDPA(torch.autograd.Function):
-    """The fused kernel, whose own backward cannot be differentiated again on a CPU.
+    """The fused kernel, whose own backward cannot be differentiated on a CPU.
 
-    Its backward is the fused one; asked for a gradient that itself has a gradient, it takes the
-    plain formula instead.
+    Backward is the fused one, or that of the plain formula if it needs a gradient itself
+    (`create_graph=True`).
     """
 
     @staticmethod
@@ -40,23 +40,25 @@ class DoubleBackwardSDPA(torch.autograd.Function):
     ) -> Tensor:
         ctx.save_for_backward(queries, keys, values)
         ctx.options = (bias, scale, causal)
-        wanted = zip((queries, keys, values), ctx.needs_input_grad, strict=False)
+        inputs = zip((queries, keys, values), ctx.needs_input_grad, strict=False)
         with torch.enable_grad():
-            ctx.leaves = [tensor.detach().requires_grad_(needed) for tensor, needed in wanted]
+            ctx.leaves = [tensor.detach().requires_grad_(needed) for tensor, needed in inputs]
             ctx.inner = _fused(*ctx.leaves, *ctx.options)
         return ctx.inner.detach()
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        wanted = ctx.needs_input_grad[:3]
-        again = torch.is_grad_enabled()
-        inputs = ctx.saved_tensors if again else ctx.leaves
-        inner = naive_attention(*inputs, *ctx.options) if again else ctx.inner
-        sources = [t for t, needed in zip(inputs, wanted, strict=True) if needed]
-        found = iter(
-            torch.autograd.grad(inner, sources, gradients, retain_graph=True, create_graph=again)
+    def backward(ctx: Any, *grad_context: Tensor) -> tuple[Tensor | None, ...]:
+        needed = ctx.needs_input_grad[:3]
+        create_graph = torch.is_grad_enabled()
+        inputs = ctx.saved_tensors if create_graph else ctx.leaves
+        context = naive_attention(*inputs, *ctx.options) if create_graph else ctx.inner
+        sources = [tensor for tensor, each in zip(inputs, needed, strict=True) if each]
+        grads = iter(
+            torch.autograd.grad(
+                context, sources, grad_context, retain_graph=True, create_graph=create_graph
+            )
         )
-        return (*(next(found) if needed else None for needed in wanted), None, None, None)
+        return (*(next(grads) if each else None for each in needed), None, None, None)
 
 
 def _fused(
@@ -70,7 +72,7 @@ def _fused(
 def naive_attention(
     queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None, scale: float, causal: bool
 ) -> Tensor:
-    """The same in plain torch, which can be differentiated as often as wanted."""
+    """The same in plain torch, with derivatives of any order."""
     allowed = bias if bias is not None and bias.dtype == torch.bool else None
     if causal:
         allowed = Causal().dense(queries.shape[-2], keys.shape[-2], queries.device)

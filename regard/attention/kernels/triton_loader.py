@@ -16,12 +16,12 @@ def serves(tensor: Tensor) -> bool:
 
 
 def library() -> ModuleType:
-    """The launchers of the kernels."""
+    """The module that launches the kernels."""
     return importlib.import_module("regard.attention.kernels.additive_triton")
 
 
 def described() -> str:
-    """What serves additive scores on a GPU."""
+    """What computes additive scores on a GPU."""
     if FOUND:
         return f"Triton {importlib.import_module('triton').__version__}"
     return "the reference: Triton was not found; pip install 'regard[gpu]'"
