@@ -20,7 +20,7 @@ WHOLE = 2 * HALF
 HEADS, HEAD, INNER = 2, 5, 17
 WIDE = HEADS * HEAD
 SOURCES, TARGETS = [5, 3, 7], [4, 6, 2]
-"""Lengths of the sentences; those of targets without `BEGIN` and `END`."""
+"""Lengths of the sentences; those of targets without BOS and EOS."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ ADDING_UP = [case for case in READING if "local" not in case.name]
 
 
 def tokens(lengths: list[int], vocabulary: int, *, framed: bool = False, seed: int = 0) -> Tokens:
-    """Random sentences, padded; framed ones with `BEGIN` and `END` besides."""
+    """Random sentences, padded; framed ones with BOS and EOS besides."""
     drawn = torch.Generator().manual_seed(seed)
     rows = []
     for length in lengths:

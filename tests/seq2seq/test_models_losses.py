@@ -251,7 +251,7 @@ def test_the_links_term_is_what_plain_loops_give(case: Case, layer: str, later: 
     term, expected, count = model(_linked(pairs, read))["links"], 0.0, 0
     assert pairs.links is not None
     for row, length in enumerate(pairs.target.lengths.tolist()):
-        for token in range(length - 2):  # `END` is never linked
+        for token in range(length - 2):  # EOS is never linked
             shares = pairs.links[row, token].tolist()
             own_row = read[row, token + later].tolist()
             expected -= sum(s * math.log(w) for s, w in zip(shares, own_row, strict=True) if s)

@@ -9,14 +9,14 @@ from torch import Tensor
 from regard.attention.core.errors import OptionError
 from regard.seq2seq.decoders.base import DecoderOutput
 
-Weights = Float[Tensor, "batch target source"]
+AttentionWeights = Float[Tensor, "batch target source"]
 
 LATER = "+1"
 """At the end of a layer's name: its weights one token later, when the token itself is the input. In
 the lower layers of a Transformer those align best (Chen 2020)."""
 
 
-def attention_maps(output: DecoderOutput) -> dict[str, Weights]:
+def attention_maps(output: DecoderOutput) -> dict[str, AttentionWeights]:
     """A decoder's attention maps: "decoder", as its steps give it, and each head if there are."""
     weights = output.weights()
     maps = {} if weights is None else {"decoder": weights}
@@ -27,7 +27,7 @@ def attention_maps(output: DecoderOutput) -> dict[str, Weights]:
     return maps
 
 
-def choose_map(maps: Mapping[str, Weights], layer: str = "") -> Weights:
+def choose_map(maps: Mapping[str, AttentionWeights], layer: str = "") -> AttentionWeights:
     """Row t has the weights of target token t, BOS not counted: a head's, or a layer's mean.
 
     Args:

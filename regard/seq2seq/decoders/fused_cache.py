@@ -41,13 +41,17 @@ class FusedDecoderLayer:
     """
 
     def __init__(self, layer: FusableDecoderLayer, following: nn.LayerNorm) -> None:
-        own, cross = layer.self_attention, layer.cross_attention
+        self_attention, cross = layer.self_attention, layer.cross_attention
         into, out = feed_forward_linears(layer.feed_forward)
-        self.heads = own.heads
-        self.self_projections = concat_linears(own.query, own.key, own.value)
+        self.heads = self_attention.heads
+        self.self_projections = concat_linears(
+            self_attention.query, self_attention.key, self_attention.value
+        )
         self.source_projections = concat_linears(cross.key, cross.value)
         self.cross_query, self.into = transposed_linear(cross.query), transposed_linear(into)
-        self.sublayers = FusedSublayers((own.out, cross.out, out), residuals(layer), following)
+        self.sublayers = FusedSublayers(
+            (self_attention.out, cross.out, out), residuals(layer), following
+        )
 
 
 @dataclass(slots=True)

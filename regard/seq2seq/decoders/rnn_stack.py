@@ -10,9 +10,9 @@ from regard.seq2seq.nn.deferred_linear import DeferredLinear
 from regard.seq2seq.nn.dropout import Dropout
 from regard.seq2seq.nn.module_list import TypedModuleList
 from regard.seq2seq.nn.rnn import RNNLayer
-from regard.seq2seq.nn.rnn_cells import CellName, State
+from regard.seq2seq.nn.rnn_cells import CellName, CellState
 
-States = list[State]
+States = list[CellState]
 """One state a layer, the bottom one first."""
 
 

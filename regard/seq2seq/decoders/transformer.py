@@ -97,10 +97,14 @@ class TransformerDecoder(nn.Module):
             memory = state.self_memories[number] if state.self_memories else None
             names = f"self.{number}", f"decoder.{number}"
             states = state.attention_states.get(names[0]), state.attention_states.get(names[1])
-            hidden, memory, own, cross = layer.step(hidden, memory, state.source[number], states)
+            hidden, memory, self_reading, cross_reading = layer.step(
+                hidden, memory, state.source[number], states
+            )
             after.self_memories.append(memory)
-            after.attention_states.update(zip(names, (own.state, cross.state), strict=True))
-        weights = mean_over_heads(cross.weights, hidden.ndim)
+            after.attention_states.update(
+                zip(names, (self_reading.state, cross_reading.state), strict=True)
+            )
+        weights = mean_over_heads(cross_reading.weights, hidden.ndim)
         return DecoderStep(self.norm(hidden)[:, :, 0], after, weights[:, :, 0])
 
 
@@ -122,12 +126,12 @@ class _DecoderLayer(nn.Module):
     ) -> tuple[Float[Tensor, "batch target size"], Reading]:
         # Padding comes last, so that a causal mask hides it.
         inputs = self.self_residual.before(hidden)
-        own = self.self_attention(inputs, inputs, inputs, mask=Causal())
-        hidden = self.self_residual.after(hidden, own.context)
+        self_reading = self.self_attention(inputs, inputs, inputs, mask=Causal())
+        hidden = self.self_residual.after(hidden, self_reading.context)
         queries, values = self.cross_residual.before(hidden), encoded.values
-        cross = self.cross_attention(queries, values, values, mask=encoded.mask)
-        hidden = self.cross_residual.after(hidden, cross.context)
-        return self.ffn_residual(hidden, self.feed_forward), cross
+        cross_reading = self.cross_attention(queries, values, values, mask=encoded.mask)
+        hidden = self.cross_residual.after(hidden, cross_reading.context)
+        return self.ffn_residual(hidden, self.feed_forward), cross_reading
 
     def step(
         self,
@@ -140,9 +144,9 @@ class _DecoderLayer(nn.Module):
         inputs = self.self_residual.before(hidden)
         memory = append(self.self_attention, memory, inputs)
         state = extend_state(self.self_attention, memory, states[0], hidden.shape[1])
-        own = self.self_attention.read(inputs, memory, state=state)
-        hidden = self.self_residual.after(hidden, own.context)
+        self_reading = self.self_attention.read(inputs, memory, state=state)
+        hidden = self.self_residual.after(hidden, self_reading.context)
         queries = self.cross_residual.before(hidden)
-        cross = self.cross_attention.read(queries, source, state=states[1])
-        hidden = self.cross_residual.after(hidden, cross.context)
-        return self.ffn_residual(hidden, self.feed_forward), memory, own, cross
+        cross_reading = self.cross_attention.read(queries, source, state=states[1])
+        hidden = self.cross_residual.after(hidden, cross_reading.context)
+        return self.ffn_residual(hidden, self.feed_forward), memory, self_reading, cross_reading

@@ -10,7 +10,14 @@ from regard.seq2seq.decoding.constrained import Constrained
 from regard.seq2seq.decoding.ensemble import Ensemble
 from regard.seq2seq.decoding.errors import DecodingError
 from regard.seq2seq.decoding.forced import Forced
-from regard.seq2seq.decoding.grammars import Allowed, AtLeast, Exact, Forbidden, Grammar, StartsWith
+from regard.seq2seq.decoding.grammars import (
+    AllowedTokens,
+    AtLeast,
+    Exact,
+    Forbidden,
+    Grammar,
+    StartsWith,
+)
 from regard.seq2seq.decoding.greedy import Greedy
 from regard.seq2seq.decoding.inference import WithoutGradients
 from regard.seq2seq.decoding.int8 import quantized
@@ -21,7 +28,7 @@ from regard.seq2seq.decoding.sampling import Sampling
 from regard.seq2seq.decoding.unk_replacement import UnkReplacement
 
 __all__ = [
-    "Allowed",
+    "AllowedTokens",
     "AtLeast",
     "BatchedPredictor",
     "Beam",

@@ -93,6 +93,6 @@ class Backpointers:
             weights[here, step] = steps[step][rows, [paths[number][step] for number in here]]
         lengths = self.source_lengths
         return [
-            own[: len(beams), : columns if lengths is None else lengths[sentence]].clone()
-            for own, beams, sentence in zip(weights, paths, sentences, strict=True)
+            rows[: len(beams), : columns if lengths is None else lengths[sentence]].clone()
+            for rows, beams, sentence in zip(weights, paths, sentences, strict=True)
         ]

@@ -21,7 +21,7 @@ from regard.seq2seq.decoding.bounds import MAX_BEAM_SIZE
 from regard.seq2seq.decoding.greedy import Greedy
 from regard.seq2seq.decoding.n_best import NBestLists
 from regard.seq2seq.decoding.output_limit import (
-    MaxLength,
+    LengthLimit,
     OutputLimit,
     check_max_length,
     device_of,
@@ -54,7 +54,7 @@ class Beam:
     beam_size: int = 5
     n_best: int = 1
     penalty: Penalty = field(default_factory=PowerPenalty)
-    max_length: MaxLength = field(default_factory=OutputLimit)
+    max_length: LengthLimit = field(default_factory=OutputLimit)
     early_stopping: bool = True
     patience: float | None = None
 

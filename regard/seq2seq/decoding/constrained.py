@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor
 
 from regard.seq2seq.batch import Batch
 from regard.seq2seq.decoding.errors import DecodingError
-from regard.seq2seq.decoding.grammars import EVERYTHING, Allowed, Grammar
+from regard.seq2seq.decoding.grammars import EVERYTHING, AllowedTokens, Grammar
 from regard.seq2seq.decoding.output_limit import HasSourceLengths
+from regard.seq2seq.decoding.shapes import LogProbs
 from regard.seq2seq.protocols import DecodeStep, Stepper, StepperState
 
-LogProbs = Float[Tensor, "sentence beam vocabulary"]
 Positions = tuple[tuple["GrammarPosition", ...], ...]
 """For each sentence, of each beam."""
 
@@ -69,7 +69,7 @@ class GrammarPosition:
     """The grammar's state for one hypothesis, and what it allows next."""
 
     state: Any
-    allowed: Allowed
+    allowed: AllowedTokens
     dead: bool = False
 
 
@@ -102,7 +102,7 @@ class ConstrainedState:
 
 def _masked(log_probs: LogProbs, positions: Positions) -> LogProbs:
     """With −∞ for what the grammar forbids."""
-    groups: dict[Allowed, list[int]] = {}
+    groups: dict[AllowedTokens, list[int]] = {}
     for row, position in enumerate(position for beams in positions for position in beams):
         groups.setdefault(position.allowed, []).append(row)
     masked = log_probs.clone(memory_format=torch.contiguous_format)
@@ -112,7 +112,7 @@ def _masked(log_probs: LogProbs, positions: Positions) -> LogProbs:
     return masked
 
 
-def _mask_rows(log_probs: Tensor, rows: Tensor, allowed: Allowed) -> None:
+def _mask_rows(log_probs: Tensor, rows: Tensor, allowed: AllowedTokens) -> None:
     """Mask in these rows what is not allowed, in place."""
     named = [token for token in allowed.tokens if token < log_probs.shape[-1]]
     tokens = torch.tensor(named, dtype=torch.int64, device=log_probs.device)

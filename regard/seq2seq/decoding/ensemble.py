@@ -12,9 +12,9 @@ from regard.attention.core.errors import OptionError
 from regard.seq2seq.batch import Batch
 from regard.seq2seq.decoding.errors import DecodingError
 from regard.seq2seq.decoding.output_limit import HasSourceLengths
+from regard.seq2seq.decoding.shapes import LogProbs
 from regard.seq2seq.protocols import DecodeStep, Stepper, StepperState
 
-LogProbs = Float[Tensor, "sentence beam vocabulary"]
 Mean = Literal["probabilities", "log-probabilities"]
 
 

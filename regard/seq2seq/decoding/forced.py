@@ -7,7 +7,8 @@ from typing import Protocol, runtime_checkable
 from regard.seq2seq.batch import EOS, Batch, Tokens
 from regard.seq2seq.decoding.errors import DecodingError
 from regard.seq2seq.decoding.penalty import Penalty, PowerPenalty
-from regard.seq2seq.decoding.stepwise import LogProbs, TokenIds, stepwise
+from regard.seq2seq.decoding.shapes import LogProbs, TokenIds
+from regard.seq2seq.decoding.stepwise import stepwise
 from regard.seq2seq.protocols import Hypothesis, Stepper
 
 
@@ -52,6 +53,6 @@ class Forced:
         tokens = target[:-1] if ended else target
         if not hypotheses:
             return Hypothesis(tokens, -math.inf, -math.inf, None, ended)
-        (found,) = hypotheses
-        score = found.log_prob / self.penalty(len(target))
-        return Hypothesis(tokens, score, found.log_prob, found.weights, ended)
+        (hypothesis,) = hypotheses
+        score = hypothesis.log_prob / self.penalty(len(target))
+        return Hypothesis(tokens, score, hypothesis.log_prob, hypothesis.weights, ended)

@@ -11,7 +11,7 @@ GrammarState = TypeVar("GrammarState")
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
+class AllowedTokens:
     """Only these tokens, or all but these."""
 
     tokens: frozenset[int]
@@ -21,7 +21,7 @@ class Allowed:
         return (token in self.tokens) == self.only
 
 
-EVERYTHING = Allowed(frozenset(), only=False)
+EVERYTHING = AllowedTokens(frozenset(), only=False)
 
 
 @runtime_checkable
@@ -34,7 +34,7 @@ class Grammar(Protocol[GrammarState]):
     def start(self, batch: Batch, row: int) -> GrammarState:
         """The state before the first token, for this row of the batch."""
 
-    def allowed(self, state: GrammarState) -> Allowed:
+    def allowed(self, state: GrammarState) -> AllowedTokens:
         """What may come next."""
 
     def advance(self, state: GrammarState, token: int) -> GrammarState:
@@ -50,8 +50,8 @@ class Forbidden:
     def start(self, batch: Batch, row: int) -> None:
         return None
 
-    def allowed(self, state: None) -> Allowed:
-        return Allowed(self.tokens, only=False)
+    def allowed(self, state: None) -> AllowedTokens:
+        return AllowedTokens(self.tokens, only=False)
 
     def advance(self, state: None, token: int) -> None:
         return None
@@ -69,8 +69,8 @@ class AtLeast:
     def start(self, batch: Batch, row: int) -> int:
         return 0
 
-    def allowed(self, state: int) -> Allowed:
-        return Allowed(frozenset([EOS]), only=False) if state < self.tokens else EVERYTHING
+    def allowed(self, state: int) -> AllowedTokens:
+        return AllowedTokens(frozenset([EOS]), only=False) if state < self.tokens else EVERYTHING
 
     def advance(self, state: int, token: int) -> int:
         return state + 1
@@ -85,8 +85,8 @@ class StartsWith:
     def start(self, batch: Batch, row: int) -> tuple[int, ...]:
         return tuple(self.tokens.get(batch.items[row], ()))
 
-    def allowed(self, state: tuple[int, ...]) -> Allowed:
-        return Allowed(frozenset(state[:1]), only=True) if state else EVERYTHING
+    def allowed(self, state: tuple[int, ...]) -> AllowedTokens:
+        return AllowedTokens(frozenset(state[:1]), only=True) if state else EVERYTHING
 
     def advance(self, state: tuple[int, ...], token: int) -> tuple[int, ...]:
         return state[1:]
@@ -101,8 +101,8 @@ class Exact:
     def start(self, batch: Batch, row: int) -> tuple[int, ...]:
         return (*self.tokens[batch.items[row]], EOS)
 
-    def allowed(self, state: tuple[int, ...]) -> Allowed:
-        return Allowed(frozenset(state[:1]), only=True)
+    def allowed(self, state: tuple[int, ...]) -> AllowedTokens:
+        return AllowedTokens(frozenset(state[:1]), only=True)
 
     def advance(self, state: tuple[int, ...], token: int) -> tuple[int, ...]:
         return state[1:]

@@ -4,12 +4,13 @@ from dataclasses import dataclass, field
 
 from regard.seq2seq.batch import Batch
 from regard.seq2seq.decoding.output_limit import (
-    MaxLength,
+    LengthLimit,
     OutputLimit,
     check_max_length,
     max_lengths,
 )
-from regard.seq2seq.decoding.stepwise import LogProbs, TokenIds, stepwise
+from regard.seq2seq.decoding.shapes import LogProbs, TokenIds
+from regard.seq2seq.decoding.stepwise import stepwise
 from regard.seq2seq.decoding.top_k import argmax
 from regard.seq2seq.protocols import Hypothesis, Stepper
 
@@ -22,7 +23,7 @@ class Greedy:
         max_length: How many tokens an output may have, EOS included.
     """
 
-    max_length: MaxLength = field(default_factory=OutputLimit)
+    max_length: LengthLimit = field(default_factory=OutputLimit)
 
     def __post_init__(self) -> None:
         check_max_length(self.max_length)

@@ -70,17 +70,17 @@ class OutputLimit:
         return max(1, min(scaled + self.offset, self.maximum))
 
 
-MaxLength = OutputLimit | int
+LengthLimit = OutputLimit | int
 """How many tokens an output may have, EOS included: by its source's length, or a number."""
 
 
-def check_max_length(max_length: MaxLength) -> None:
+def check_max_length(max_length: LengthLimit) -> None:
     """Raise if a number is out of range."""
     if not isinstance(max_length, OutputLimit):
         check_int("max_length", max_length, 1, MAX_TOKENS)
 
 
-def max_lengths(max_length: MaxLength, batch: Batch) -> list[int]:
+def max_lengths(max_length: LengthLimit, batch: Batch) -> list[int]:
     """How many tokens the output of each sentence may have."""
     if isinstance(max_length, int):
         max_length = OutputLimit(0.0, max_length)

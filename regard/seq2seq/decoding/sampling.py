@@ -11,12 +11,13 @@ from regard.attention.core.options import check_int, check_number, check_positiv
 from regard.seq2seq.batch import Batch
 from regard.seq2seq.decoding.bounds import MAX_BEAM_SIZE
 from regard.seq2seq.decoding.output_limit import (
-    MaxLength,
+    LengthLimit,
     OutputLimit,
     check_max_length,
     max_lengths,
 )
-from regard.seq2seq.decoding.stepwise import LogProbs, TokenIds, stepwise
+from regard.seq2seq.decoding.shapes import LogProbs, TokenIds
+from regard.seq2seq.decoding.stepwise import stepwise
 from regard.seq2seq.protocols import Hypothesis, Stepper
 
 FIRST_CANDIDATES = 128
@@ -49,7 +50,7 @@ class Sampling:
     top_p: float = 1.0
     count: int = 1
     seed: int = 0
-    max_length: MaxLength = field(default_factory=OutputLimit)
+    max_length: LengthLimit = field(default_factory=OutputLimit)
 
     def __post_init__(self) -> None:
         check_positive("temperature", self.temperature)

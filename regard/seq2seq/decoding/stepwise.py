@@ -11,10 +11,9 @@ from regard.seq2seq.batch import BOS, EOS, Batch
 from regard.seq2seq.decoding.backpointers import Backpointers, Ended
 from regard.seq2seq.decoding.errors import DecodingError
 from regard.seq2seq.decoding.output_limit import device_of, encoded_lengths
+from regard.seq2seq.decoding.shapes import LogProbs, TokenIds
 from regard.seq2seq.protocols import DecodeStep, Hypothesis, Stepper
 
-LogProbs = Float[Tensor, "sentence beam vocabulary"]
-TokenIds = Int[Tensor, "sentence beam"]
 Choose = Callable[[LogProbs, list[int], int], TokenIds]
 """From log-probabilities, the sentences that these rows are, and the step: the next tokens."""
 

@@ -10,14 +10,14 @@ from regard.native.eligibility import usable
 BLOCK = 64
 """Tokens whose maximum is taken together; from 32 to 128 about equal on a CPU."""
 
-TopK = tuple[Float[Tensor, "sentence candidate"], Int[Tensor, "sentence candidate"]]
+Candidates = tuple[Float[Tensor, "sentence candidate"], Int[Tensor, "sentence candidate"]]
 
 
 def top_k(
     log_probs: Float[Tensor, "sentence beam vocabulary"],
     scores: Float[Tensor, "sentence beam"],
     count: int,
-) -> TopK:
+) -> Candidates:
     """The `count` best sums of a beam's score and a token's, and each as beam · vocabulary + token.
 
     The n best tokens lie in the n blocks with the greatest maxima: only those are searched. Maxima
@@ -61,7 +61,7 @@ def argmax(log_probs: Float[Tensor, "sentence beam vocabulary"]) -> Int[Tensor, 
     return token[..., 0]
 
 
-def _in_blocks(log_probs: Tensor, scores: Tensor, count: int, vocab_size: int) -> TopK:
+def _in_blocks(log_probs: Tensor, scores: Tensor, count: int, vocab_size: int) -> Candidates:
     """Everything in the blocks that may hold one of the best."""
     sentences, _, edge = log_probs.shape
     blocks = edge // BLOCK

@@ -1,5 +1,7 @@
 """A recurrent encoder, unidirectional or bidirectional."""
 
+from typing import TypedDict, Unpack
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -15,6 +17,16 @@ from regard.seq2seq.nn.rnn_cells import CellName
 from regard.seq2seq.protocols import Encoded
 
 
+class RecurrentOptions(TypedDict, total=False):
+    """The options of a `RecurrentBody`."""
+
+    cell: CellName
+    layers: int
+    bidirectional: bool
+    dropout: float
+    reverse: bool
+
+
 class RecurrentEncoder(nn.Module):
     """Token embeddings through a `RecurrentBody` (Bahdanau 2015, section 3.2).
 
@@ -22,11 +34,7 @@ class RecurrentEncoder(nn.Module):
         vocab_size: Size of the vocabulary.
         embedding_size: Size of an embedding.
         size: Size of the hidden state in each direction.
-        cell: "gru" or "lstm".
-        layers: How many layers; each reads all directions of the one below.
-        bidirectional: Also run from the end to the start?
-        dropout: Dropout rate on the input of each layer.
-        reverse: Run from the end first (Sutskever 2014, section 3.3); positions stay as they are.
+        **options: Of the body.
     """
 
     def __init__(
@@ -34,19 +42,11 @@ class RecurrentEncoder(nn.Module):
         vocab_size: int,
         embedding_size: int,
         size: int,
-        *,
-        cell: CellName = "gru",
-        layers: int = 1,
-        bidirectional: bool = True,
-        dropout: float = 0.0,
-        reverse: bool = False,
+        **options: Unpack[RecurrentOptions],
     ) -> None:
         super().__init__()
         self.embedding = build_embedding(vocab_size, embedding_size)
-        self.body = RecurrentBody(
-            embedding_size, size, cell=cell, layers=layers, bidirectional=bidirectional,
-            dropout=dropout, reverse=reverse,
-        )  # fmt: skip
+        self.body = RecurrentBody(embedding_size, size, **options)
         self.out_size = self.body.out_size
 
     def forward(self, source: Tokens) -> Encoded:
@@ -66,7 +66,7 @@ class RecurrentBody(nn.Module):
         layers: How many layers; each reads all directions of the one below.
         bidirectional: Also run from the end to the start?
         dropout: Dropout rate on the input of each layer.
-        reverse: Run from the end first; positions stay as they are.
+        reverse: Run from the end first (Sutskever 2014, section 3.3); positions stay as they are.
     """
 
     def __init__(

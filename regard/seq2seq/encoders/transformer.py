@@ -1,5 +1,7 @@
 """A Transformer encoder: every position attends to all others."""
 
+from typing import Required, TypedDict, Unpack
+
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -22,6 +24,16 @@ from regard.seq2seq.nn.transformer import (
 from regard.seq2seq.protocols import Encoded
 
 
+class TransformerOptions(TypedDict, total=False):
+    """The options of a `TransformerBody`."""
+
+    layers: Required[int]
+    heads: Required[int]
+    inner: Required[int]
+    dropout: float
+    norm: Norm
+
+
 class TransformerEncoder(nn.Module):
     """Token embeddings with positions through a `TransformerBody` (Vaswani 2017, section 3.1).
 
@@ -29,11 +41,7 @@ class TransformerEncoder(nn.Module):
         vocab_size: Size of the vocabulary.
         size: Size of an embedding and of every layer.
         make: Builds the attention of one head, for vectors of `size // heads`.
-        layers: How many layers.
-        heads: How many heads each attention has.
-        inner: Hidden size of the feed-forward network.
-        dropout: Dropout rate.
-        norm: Layer norm before each sublayer, "pre", or after it, "post".
+        **options: Of the body.
     """
 
     def __init__(
@@ -41,20 +49,13 @@ class TransformerEncoder(nn.Module):
         vocab_size: int,
         size: int,
         make: AttentionFactory,
-        *,
-        layers: int,
-        heads: int,
-        inner: int,
-        dropout: float = 0.0,
-        norm: Norm = "pre",
+        **options: Unpack[TransformerOptions],
     ) -> None:
         super().__init__()
         self.out_size = size
         self.embedding = build_embedding(vocab_size, size)
-        self.positions = PositionalEncoding(dropout)
-        self.body = TransformerBody(
-            size, make, layers=layers, heads=heads, inner=inner, dropout=dropout, norm=norm
-        )
+        self.positions = PositionalEncoding(options.get("dropout", 0.0))
+        self.body = TransformerBody(size, make, **options)
 
     def forward(self, source: Tokens) -> Encoded:
         vectors = self.positions(self.embedding(source.ids))

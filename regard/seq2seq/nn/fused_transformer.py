@@ -20,7 +20,7 @@ from regard.seq2seq.nn.transformer import Residual
 from regard.seq2seq.nn.transposed_linear import transposed_weight
 
 Hidden = Float[Tensor, "row size"]
-Linear = tuple[Tensor, Tensor]
+LinearWeights = tuple[Tensor, Tensor]
 """A weight, `(in, out)`, and its bias."""
 
 
@@ -109,17 +109,17 @@ def feed_forward_linears(feed_forward: nn.Sequential) -> tuple[nn.Linear, nn.Lin
     return into, out
 
 
-def affine(inputs: Float[Tensor, "row in"], linear: Linear) -> Float[Tensor, "row out"]:
+def affine(inputs: Float[Tensor, "row in"], linear: LinearWeights) -> Float[Tensor, "row out"]:
     """Rows times a weight, plus a bias."""
     return torch.addmm(linear[1], inputs, linear[0])
 
 
-def transposed_linear(linear: nn.Linear) -> Linear:
+def transposed_linear(linear: nn.Linear) -> LinearWeights:
     """A linear layer's weight, transposed, and its bias."""
     return transposed_weight(linear.weight), linear.bias
 
 
-def concat_linears(*linears: nn.Linear) -> Linear:
+def concat_linears(*linears: nn.Linear) -> LinearWeights:
     """Several linear layers of the same input as one."""
     weights = [transposed_weight(linear.weight) for linear in linears]
     return torch.cat(weights, 1), torch.cat([linear.bias for linear in linears])

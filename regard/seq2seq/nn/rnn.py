@@ -16,7 +16,7 @@ from regard.attention.core.autocast import autocast_disabled
 from regard.native.transpose import transposed
 from regard.seq2seq.nn.deferred_linear import DeferredLinear
 from regard.seq2seq.nn.module_list import TypedModuleList
-from regard.seq2seq.nn.rnn_cells import CellName, RNNCell, State, build_cell, cell_step
+from regard.seq2seq.nn.rnn_cells import CellName, CellState, RNNCell, build_cell, cell_step
 from regard.seq2seq.nn.transposed_linear import apply_linear
 
 
@@ -53,9 +53,9 @@ class RNNLayer(nn.Module):
         self,
         input_gates: Float[Tensor, "row gates"],
         batch_sizes: Sequence[int],
-        state: State,
+        state: CellState,
         direction: int = 0,
-    ) -> tuple[Float[Tensor, "row size"], State]:
+    ) -> tuple[Float[Tensor, "row size"], CellState]:
         """All steps of one direction: the outputs, and the last state of each sequence.
 
         Args:
@@ -95,7 +95,7 @@ class RNNSteps:
     def __init__(self, layer: RNNLayer) -> None:
         self.cell, self.hidden = layer.cell, DeferredLinear(layer.hidden[0])
 
-    def __call__(self, input_gates: Float[Tensor, "*batch gates"], state: State) -> State:
+    def __call__(self, input_gates: Float[Tensor, "*batch gates"], state: CellState) -> CellState:
         """The next state."""
         hidden_gates = self.hidden(state[0])
         state = tuple(tensor.to(hidden_gates.dtype) for tensor in state)

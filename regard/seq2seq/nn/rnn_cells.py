@@ -18,7 +18,7 @@ from regard.native.eligibility import usable
 from regard.native.gru import gru, gru_backward
 
 CellName = Literal["gru", "lstm"]
-State = tuple[Tensor, ...]
+CellState = tuple[Tensor, ...]
 
 
 class RNNCell(ABC):
@@ -32,16 +32,16 @@ class RNNCell(ABC):
 
     @abstractmethod
     def forward(
-        self, input_gates: Tensor, hidden_gates: Tensor, state: State, out: Tensor
-    ) -> tuple[State, State]:
+        self, input_gates: Tensor, hidden_gates: Tensor, state: CellState, out: Tensor
+    ) -> tuple[CellState, CellState]:
         """The next state, and what backward needs; the output is written to `out`."""
 
     @abstractmethod
     def backward(
         self,
         grad_state: Sequence[Tensor],
-        saved: State,
-        state: State,
+        saved: CellState,
+        state: CellState,
         grad_gates: tuple[Tensor, Tensor],
     ) -> list[Tensor]:
         """The gradient of the state, without its share by way of the gates.
@@ -56,8 +56,8 @@ class GRUCell(RNNCell):
     gates, state_tensors = 3, 1
 
     def forward(
-        self, input_gates: Tensor, hidden_gates: Tensor, state: State, out: Tensor
-    ) -> tuple[State, State]:
+        self, input_gates: Tensor, hidden_gates: Tensor, state: CellState, out: Tensor
+    ) -> tuple[CellState, CellState]:
         (hidden,) = state
         if usable(input_gates, hidden_gates, hidden, out, contiguous=True):
             out, sigmoids, new = gru(input_gates, hidden_gates, hidden, out)
@@ -71,8 +71,8 @@ class GRUCell(RNNCell):
     def backward(
         self,
         grad_state: Sequence[Tensor],
-        saved: State,
-        state: State,
+        saved: CellState,
+        state: CellState,
         grad_gates: tuple[Tensor, Tensor],
     ) -> list[Tensor]:
         (grad,), (sigmoids, new, hidden_gates), (hidden,) = grad_state, saved, state
@@ -97,8 +97,8 @@ class LSTMCell(RNNCell):
     gates, state_tensors = 4, 2
 
     def forward(
-        self, input_gates: Tensor, hidden_gates: Tensor, state: State, out: Tensor
-    ) -> tuple[State, State]:
+        self, input_gates: Tensor, hidden_gates: Tensor, state: CellState, out: Tensor
+    ) -> tuple[CellState, CellState]:
         size = state[1].shape[-1]
         gates = input_gates + hidden_gates
         gates[..., : 2 * size].sigmoid_()
@@ -112,8 +112,8 @@ class LSTMCell(RNNCell):
     def backward(
         self,
         grad_state: Sequence[Tensor],
-        saved: State,
-        state: State,
+        saved: CellState,
+        state: CellState,
         grad_gates: tuple[Tensor, Tensor],
     ) -> list[Tensor]:
         (grad_hidden, grad_cell), (gates, cell_tanh) = grad_state, saved
@@ -139,11 +139,13 @@ def build_cell(name: CellName) -> RNNCell:
     raise OptionError(f'the cell is {name!r}. Choose "gru" or "lstm".')
 
 
-def cell_step(cell: RNNCell, input_gates: Tensor, hidden_gates: Tensor, state: State) -> State:
+def cell_step(
+    cell: RNNCell, input_gates: Tensor, hidden_gates: Tensor, state: CellState
+) -> CellState:
     """The next state, differentiable where gradients are enabled."""
     if not torch.is_grad_enabled():
         return cell.forward(input_gates, hidden_gates, state, torch.empty_like(state[0]))[0]
-    after: State = _CellStep.apply(cell, input_gates, hidden_gates, *state)  # type: ignore[no-untyped-call]
+    after: CellState = _CellStep.apply(cell, input_gates, hidden_gates, *state)  # type: ignore[no-untyped-call]
     return after
 
 
@@ -151,7 +153,7 @@ class _CellStep(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any, cell: RNNCell, input_gates: Tensor, hidden_gates: Tensor, *state: Tensor
-    ) -> State:
+    ) -> CellState:
         after, saved = cell.forward(input_gates, hidden_gates, state, torch.empty_like(state[0]))
         ctx.cell, ctx.saved_count = cell, len(saved)
         ctx.save_for_backward(*saved, *state)

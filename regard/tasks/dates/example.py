@@ -3,11 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from regard.seq2seq.alignment import Link
 from regard.seq2seq.batch import Span
-
-Link = tuple[int, int]
-"""A character of the source and one of the target, both counted from 0."""
-
 
 ISO = ((0, 4), (5, 7), (8, 10))
 """Where year, month and day lie in YYYY-MM-DD."""

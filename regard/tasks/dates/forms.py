@@ -8,7 +8,7 @@ from functools import cache
 from regard.seq2seq.batch import Span
 from regard.tasks.dates.example import Example
 from regard.tasks.dates.languages import LANGUAGES, Language
-from regard.tasks.dates.pieces import Part, Piece, field_value, format_piece, parse, pattern_of
+from regard.tasks.dates.pieces import FieldName, Piece, field_value, format_piece, parse, pattern_of
 from regard.tasks.dates.spelling import NativeDigits, Spelling, lowercase, plain
 
 WIDTHS = ("full", "long", "medium")
@@ -38,7 +38,7 @@ class Form:
 def compose(form: Form, day: date) -> Example:
     """Write a day in a form. Spans are measured on the final text."""
     texts: list[str] = []
-    spans: dict[Part, Span] = {}
+    spans: dict[FieldName, Span] = {}
     length = 0
     for piece in parse(form.pattern):
         value = field_value(piece.part, day)
@@ -121,7 +121,7 @@ def _spellings(form: Form, language: Language) -> Iterator[Form]:
 
 def _all_texts(form: Form) -> Iterator[str]:
     """Every piece of text without digits that a form may have."""
-    values: dict[Part, range] = {"month": range(1, 13), "weekday": range(7)}
+    values: dict[FieldName, range] = {"month": range(1, 13), "weekday": range(7)}
     for piece in parse(form.pattern):
         if piece.part not in ("year", "day"):
             for value in values.get(piece.part, range(1)):

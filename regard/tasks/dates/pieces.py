@@ -8,9 +8,9 @@ from typing import Literal, NamedTuple
 
 from regard.seq2seq.errors import DataError
 
-Part = Literal["year", "month", "day", "weekday", "era", "literal"]
+FieldName = Literal["year", "month", "day", "weekday", "era", "literal"]
 
-PARTS: dict[str, Part] = {
+PARTS: dict[str, FieldName] = {
     "y": "year",
     "M": "month",
     "L": "month",
@@ -25,7 +25,7 @@ PARTS: dict[str, Part] = {
 class Piece(NamedTuple):
     """A field or a literal of a pattern."""
 
-    part: Part
+    part: FieldName
     text: str
     """The letters of a field, "MMMM", or the text of a literal."""
 
@@ -52,7 +52,7 @@ def _piece(kind: str, value: str | tuple[str, int]) -> Piece:
     return Piece(PARTS[letter], letter * times)
 
 
-def field_value(part: Part, day: date) -> int:
+def field_value(part: FieldName, day: date) -> int:
     """The value of a field for a day; 0 for a literal."""
     match part:
         case "year":
@@ -81,7 +81,7 @@ def format_piece(code: str, piece: Piece, value: int) -> str:
     )
 
 
-def _example_day(part: Part, value: int) -> date:
+def _example_day(part: FieldName, value: int) -> date:
     """Some day with this value of the field."""
     match part:
         case "year":

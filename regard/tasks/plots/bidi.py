@@ -34,18 +34,18 @@ def visual_order(words: Sequence[str]) -> list[int]:
     order = list(range(len(line)))
     for level in range(max(levels, default=0), 0, -1):
         order = _reordered(order, levels, level)
-    return [place // 2 for place in order if place % 2 == 0] if spaced else order
+    return [index // 2 for index in order if index % 2 == 0] if spaced else order
 
 
 def _reordered(order: list[int], levels: Sequence[int], level: int) -> list[int]:
     """With each run of at least this level reversed (rule L2)."""
     reordered: list[int] = []
     run: list[int] = []
-    for place in order:
-        if levels[place] >= level:
-            run.append(place)
+    for index in order:
+        if levels[index] >= level:
+            run.append(index)
         else:
-            reordered += [*reversed(run), place]
+            reordered += [*reversed(run), index]
             run = []
     return reordered + run[::-1]
 
@@ -55,8 +55,8 @@ def _levels(line: Sequence[str]) -> list[int]:
     base = RIGHT if right_to_left(line) else LEFT
     kinds = _numbers_after_letters(_kinds(line), base)
     resolved = [
-        _neutral_direction(kinds, place, base) if kind == NEUTRAL else kind
-        for place, kind in enumerate(kinds)
+        _neutral_direction(kinds, index, base) if kind == NEUTRAL else kind
+        for index, kind in enumerate(kinds)
     ]
     level = {LEFT: 2, RIGHT: 1, NUMBER: 2} if base == RIGHT else {LEFT: 0, RIGHT: 1, NUMBER: 2}
     return [level[kind] for kind in resolved]
@@ -64,10 +64,10 @@ def _levels(line: Sequence[str]) -> list[int]:
 
 def _kinds(line: Sequence[str]) -> list[str]:
     kinds = [_kind(word) for word in line]
-    for place in range(1, len(kinds) - 1):
+    for index in range(1, len(kinds) - 1):
         # Separators between numbers belong to them: the hyphens of a date (rule W4).
-        if line[place] in BETWEEN_DIGITS and kinds[place - 1] == kinds[place + 1] == NUMBER:
-            kinds[place] = NUMBER
+        if line[index] in BETWEEN_DIGITS and kinds[index - 1] == kinds[index + 1] == NUMBER:
+            kinds[index] = NUMBER
     return kinds
 
 
@@ -87,9 +87,9 @@ def _numbers_after_letters(kinds: Sequence[str], base: str) -> list[str]:
     return resolved
 
 
-def _neutral_direction(kinds: Sequence[str], place: int, base: str) -> str:
+def _neutral_direction(kinds: Sequence[str], index: int, base: str) -> str:
     """That of both neighbours if they agree, else the text's; numbers count as right-to-left."""
-    before = next((kind for kind in reversed(kinds[:place]) if kind != NEUTRAL), base)
-    after = next((kind for kind in kinds[place + 1 :] if kind != NEUTRAL), base)
+    before = next((kind for kind in reversed(kinds[:index]) if kind != NEUTRAL), base)
+    after = next((kind for kind in kinds[index + 1 :] if kind != NEUTRAL), base)
     sides = {RIGHT if kind == NUMBER else kind for kind in (before, after)}
     return sides.pop() if len(sides) == 1 else base

@@ -1,4 +1,4 @@
-"""Searches written as plainly as can be: lists of tokens, nothing cached, one sentence."""
+"""Naive searches: lists of tokens, nothing cached, one sentence."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ Ranked = list[tuple[float, Prefix, bool]]
 
 
 def sequences(words: int, longest: int, start: Prefix = ()) -> Iterator[Prefix]:
-    """Everything that ends within so many tokens, EOS among them."""
+    """Everything that ends within so many tokens, EOS included."""
     yield (*start, EOS)
     if len(start) + 1 < longest:
         for word in range(words):

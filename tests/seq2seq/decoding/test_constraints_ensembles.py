@@ -41,27 +41,29 @@ def test_an_ensemble_of_one_is_its_model(search: Search, mean: Mean) -> None:
     for model in (Ensemble((toy,), mean), Ensemble((toy, toy), mean)):
         found = search(model, batch)
         for one, other in zip(alone, found, strict=True):
-            assert [way.tokens for way in one] == [way.tokens for way in other]
-            expected = pytest.approx([way.log_prob for way in one])
-            assert [way.log_prob for way in other] == expected
+            assert [hypothesis.tokens for hypothesis in one] == [
+                hypothesis.tokens for hypothesis in other
+            ]
+            expected = pytest.approx([hypothesis.log_prob for hypothesis in one])
+            assert [hypothesis.log_prob for hypothesis in other] == expected
 
 
 @means
 def test_an_ensemble_averages(mean: Mean) -> None:
     toys = (Toy(seed=1), Toy(seed=2))
-    for item, (way,) in zip(
+    for item, (hypothesis,) in zip(
         ITEMS, Beam(4, max_length=5)(Ensemble(toys, mean), batch_of(*ITEMS)), strict=True
     ):
-        tokens, expected = [*way.tokens, EOS] if way.ended else way.tokens, 0.0
+        tokens, expected = [*hypothesis.tokens, EOS] if hypothesis.ended else hypothesis.tokens, 0.0
         for place, token in enumerate(tokens):
             log_probs = torch.stack([toy.row(item, tuple(tokens[:place]))[0] for toy in toys])
             if mean == "probabilities":
                 expected += math.log(float(log_probs.exp().mean(0)[token]))
             else:
                 expected += float(log_probs.mean(0).log_softmax(-1)[token])
-        assert way.log_prob == pytest.approx(expected)
+        assert hypothesis.log_prob == pytest.approx(expected)
         read = [toy.read(item, tokens) for toy in toys]
-        torch.testing.assert_close(way.weights, (read[0] + read[1]) / 2)
+        torch.testing.assert_close(hypothesis.weights, (read[0] + read[1]) / 2)
 
 
 def test_an_ensemble_refuses_what_does_not_fit(unchecked: None) -> None:
@@ -84,22 +86,22 @@ def test_constraints_hold(search: Search) -> None:
     prefixes = {7: [4, 4], 11: [3, 0, 1]}
     model: Stepper = Constrained(Toy(ending=1.0), StartsWith(prefixes))
     model = Constrained(model, AtLeast(4))
-    for item, ways in zip(ITEMS, search(model, batch), strict=True):
-        assert ways
-        for way in ways:
+    for item, hypotheses in zip(ITEMS, search(model, batch), strict=True):
+        assert hypotheses
+        for hypothesis in hypotheses:
             wanted = prefixes.get(item, [])
-            assert way.tokens[: len(wanted)] == wanted
-            assert len(way.tokens) >= 4
-            Toy(ending=1.0).owns(item, way)  # scores and weights are the model's own
+            assert hypothesis.tokens[: len(wanted)] == wanted
+            assert len(hypothesis.tokens) >= 4
+            Toy(ending=1.0).owns(item, hypothesis)  # scores and weights are the model's own
 
 
 @searches
-def test_a_constraint_that_says_nothing_changes_nothing(search: Search) -> None:
+def test_an_empty_constraint_changes_nothing(search: Search) -> None:
     batch, toy = batch_of(*ITEMS), Toy(seed=3)
     for grammar in (AtLeast(0), StartsWith({}), Forbidden(frozenset())):
         free, bound = search(toy, batch), search(Constrained(toy, grammar), batch)
-        assert [[way.tokens for way in ways] for ways in free] == [
-            [way.tokens for way in ways] for ways in bound
+        assert [[hypothesis.tokens for hypothesis in hypotheses] for hypotheses in free] == [
+            [hypothesis.tokens for hypothesis in hypotheses] for hypotheses in bound
         ]
 
 
@@ -107,10 +109,10 @@ def test_a_wide_beam_finds_the_best_that_is_allowed() -> None:
     toy = Toy(seed=9)
     model = Constrained(toy, Forbidden(frozenset([0, 3])))
     search = Beam(61, penalty=PowerPenalty(0.0), max_length=3)
-    for item, (way,) in zip(ITEMS, search(model, batch_of(*ITEMS)), strict=True):
+    for item, (hypothesis,) in zip(ITEMS, search(model, batch_of(*ITEMS)), strict=True):
         allowed = [(), *((one,) for one in (1, 4)), *((a, b) for a in (1, 4) for b in (1, 4))]
         best = max(allowed, key=lambda tokens: toy.log_prob(item, (*tokens, EOS)))
-        assert tuple(way.tokens) == best
+        assert tuple(hypothesis.tokens) == best
 
 
 def targets() -> dict[int, list[int]]:
@@ -132,19 +134,24 @@ def test_a_given_target_has_its_own_score_and_weights() -> None:
     toy = Toy(seed=7)
     exact = Beam(2, max_length=9)(Constrained(toy, Exact(targets())), batch_of(*ITEMS))
     forced = Forced()(toy, pairs())
-    for item, (way,), (other,) in zip(ITEMS, forced, exact, strict=True):
-        assert way.tokens == targets()[item]
-        assert way.ended
-        assert way.score == way.log_prob / (len(way.tokens) + 1)
-        toy.owns(item, way)
-        assert other.tokens == way.tokens
-        assert other.score == pytest.approx(way.score)
+    for item, (hypothesis,), (other,) in zip(ITEMS, forced, exact, strict=True):
+        assert hypothesis.tokens == targets()[item]
+        assert hypothesis.ended
+        assert hypothesis.score == hypothesis.log_prob / (len(hypothesis.tokens) + 1)
+        toy.owns(item, hypothesis)
+        assert other.tokens == hypothesis.tokens
+        assert other.score == pytest.approx(hypothesis.score)
 
 
-def test_an_impossible_target_is_worth_nothing() -> None:
+def test_an_impossible_target_scores_minus_infinity() -> None:
     found = Forced()(Constrained(Toy(), Forbidden(frozenset([3]))), pairs())
-    assert [ways[0].log_prob == -math.inf for ways in found] == [True, False, False, True]
-    assert [ways[0].tokens for ways in found] == list(targets().values())
+    assert [hypotheses[0].log_prob == -math.inf for hypotheses in found] == [
+        True,
+        False,
+        False,
+        True,
+    ]
+    assert [hypotheses[0].tokens for hypotheses in found] == list(targets().values())
 
 
 def test_a_target_must_be_given() -> None:

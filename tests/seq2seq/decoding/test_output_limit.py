@@ -21,7 +21,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         lambda: Beam(max_length=HUGE),
         "max_length is 99999999999999999999. .* 1 to 1000000",
     ),
-    "of draws": (lambda: Sampling(max_length=HUGE), "max_length is 999999999.* 1 to 1000000"),
+    "of sampling": (lambda: Sampling(max_length=HUGE), "max_length is 999999999.* 1 to 1000000"),
     "offset": (lambda: OutputLimit(2.0, HUGE), "offset is 99999999999999999999. .* 0 to 1000000"),
     "maximum": (
         lambda: OutputLimit(maximum=HUGE),
@@ -42,13 +42,13 @@ def test_an_option_out_of_range_is_refused(build: Callable[[], object], message:
     "longest", [OutputLimit(1e308, 10, maximum=7), OutputLimit(2.0, 20, maximum=7)], ids=str
 )
 def test_no_output_is_longer_than_the_maximum(longest: OutputLimit) -> None:
-    (way,) = Greedy(longest)(Toy(ending=-60.0), batch_of(5))[0]
-    assert len(way.tokens) == 7
-    assert not way.ended
+    (hypothesis,) = Greedy(longest)(Toy(ending=-60.0), batch_of(5))[0]
+    assert len(hypothesis.tokens) == 7
+    assert not hypothesis.ended
 
 
 @pytest.mark.parametrize("temperature", [1e-300, 5e-324])
-def test_the_coldest_draw_is_the_best_token(temperature: float) -> None:
+def test_the_lowest_temperature_is_greedy(temperature: float) -> None:
     (drawn,) = Sampling(temperature)(Toy(), batch_of(5))[0]
     (best,) = Greedy()(Toy(), batch_of(5))[0]
     assert drawn.tokens == best.tokens
@@ -63,5 +63,5 @@ def test_what_is_impossible_stays_so_at_any_temperature() -> None:
 
 
 def test_more_hypotheses_than_there_are_words() -> None:
-    (ways,) = Beam(101, 101, max_length=3)(Toy(), batch_of(5))
-    assert len({tuple(way.tokens) for way in ways}) == len(ways) > 5
+    (hypotheses,) = Beam(101, 101, max_length=3)(Toy(), batch_of(5))
+    assert len({tuple(hypothesis.tokens) for hypothesis in hypotheses}) == len(hypotheses) > 5

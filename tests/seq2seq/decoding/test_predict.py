@@ -1,4 +1,4 @@
-"""Line N of the answers is the answer to line N, whatever the batches."""
+"""Prediction N is that of input N, whatever the batches."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -98,23 +98,26 @@ def streaming(search: Search | None = None, **options: object) -> BatchedPredict
 @pytest.mark.parametrize("search", [Greedy(), Beam(3)], ids=["greedy", "beam"])
 @pytest.mark.parametrize("sentences", [1, 3, 64])
 @pytest.mark.parametrize("window", [1, 7, 4096])
-def test_answers_come_in_the_order_of_the_lines(
+def test_predictions_are_in_the_order_of_the_inputs(
     search: Search, sentences: int, window: int
 ) -> None:
     predict = streaming(search, sentences=sentences, window=window)
     answers = list(predict(LINES))
-    assert [ways[0].text for ways in answers] == ANSWERS
+    assert [hypotheses[0].text for hypotheses in answers] == ANSWERS
     assert all(rows <= sentences for rows, _ in predict.model.batches)
 
 
 def test_sampling_does_not_depend_on_the_batches() -> None:
     search = Sampling(temperature=4.0, count=2, seed=3, max_length=8)
     texts = [
-        [[answer.text for answer in ways] for ways in streaming(search, **options)(LINES)]
+        [
+            [answer.text for answer in hypotheses]
+            for hypotheses in streaming(search, **options)(LINES)
+        ]
         for options in ({}, {"sentences": 2}, {"window": 5}, {"tokens": 20})
     ]
     assert all(other == texts[0] for other in texts)
-    assert len({text for ways in texts[0] for text in ways}) > 20
+    assert len({text for hypotheses in texts[0] for text in hypotheses}) > 20
 
 
 def test_batches_hold_so_many_tokens_at_most() -> None:
@@ -147,7 +150,7 @@ def test_progress_counts_inputs_to_the_last() -> None:
     assert heard[-1] == len(LINES)
 
 
-def test_tokens_and_weights_belong_to_the_answer() -> None:
+def test_tokens_and_weights_are_those_of_the_prediction() -> None:
     ((answer,), (empty,)) = streaming()(["abz", None])
     assert answer.source == ["a", "b", "z", ""]
     assert answer.target == ["b", "c", "a"]
@@ -155,28 +158,28 @@ def test_tokens_and_weights_belong_to_the_answer() -> None:
     assert empty == Prediction("", 0.0)
 
 
-def test_a_codec_need_not_spell() -> None:
+def test_a_codec_need_not_have_token_texts() -> None:
     assert isinstance(Letters(), Codec)
     ((answer,),) = BatchedPredictor(Shift([]), Letters(), Greedy())(["abz"])
     assert (answer.text, answer.source, answer.target) == ("bca", [], [])
 
 
-def test_unknown_letters_are_replaced_by_what_was_read() -> None:
+def test_unk_is_replaced_by_attention() -> None:
     swapped = UnkReplacement({"é": "e"}, separator="")
     lines = ["aéb", "né", "ñ", "no"]
-    assert [ways[0].text for ways in streaming()(lines)] == ["b?c", "o?", "?", "op"]
-    filled = [ways[0].text for ways in streaming(replacement=swapped)(lines)]
+    assert [hypotheses[0].text for hypotheses in streaming()(lines)] == ["b?c", "o?", "?", "op"]
+    filled = [hypotheses[0].text for hypotheses in streaming(replacement=swapped)(lines)]
     assert filled == ["bec", "oe", "ñ", "op"]
 
 
-def test_an_unknown_word_without_weights_stays() -> None:
+def test_unk_without_weights_stays() -> None:
     found = Hypothesis([5, UNK], -1.0, -2.0)
     assert UnkReplacement().words(found, ["one", "two"]) == {}
     spell = lambda tokens: " ".join(map(str, tokens))
     assert UnkReplacement().text(found, ["one", "two"], spell) == "5 3"
 
 
-def test_the_end_of_a_source_replaces_nothing() -> None:
+def test_the_source_eos_replaces_nothing() -> None:
     weights = torch.tensor([[0.1, 0.2, 0.7], [0.0, 0.0, 1.0]])
     found = Hypothesis([UNK], -1.0, -2.0, weights)
     assert UnkReplacement().words(found, ["one", "two", ""]) == {0: "two"}

@@ -1,4 +1,4 @@
-"""Draws come as often as the model says, and do not depend on the batch."""
+"""Samples follow the model's distribution, and do not depend on the batch."""
 
 import pytest
 import torch
@@ -12,58 +12,58 @@ from regard.seq2seq.protocols import Search
 from tests.seq2seq.decoding.toy import WORDS, Toy, batch_of
 
 DRAWS, ITEM = 2003, 5
-DOUBT = 1e-4
-"""A test fails by chance at most so often; the seeds are fixed besides."""
+LEVEL = 1e-4
+"""The level of each test; seeds are fixed as well."""
 
 
-def assert_drawn_from(counts: Tensor, chances: Tensor) -> None:
+def assert_drawn_from(counts: Tensor, probs: Tensor) -> None:
     """Pearson's chi-square test."""
-    assert not counts[chances == 0].any()
-    possible = chances > 0
+    assert not counts[probs == 0].any()
+    possible = probs > 0
     if possible.sum() == 1:
         return
-    expected = counts.sum() * chances[possible]
+    expected = counts.sum() * probs[possible]
     distance = ((counts[possible] - expected).square() / expected).sum()
     freedom = torch.tensor((int(possible.sum()) - 1) / 2, dtype=torch.float64)
-    assert torch.special.gammaincc(freedom, distance / 2) > DOUBT
+    assert torch.special.gammaincc(freedom, distance / 2) > LEVEL
 
 
 def first_tokens(search: Sampling) -> Tensor:
-    """How often each token was drawn as the first."""
-    (ways,) = search(Toy(), batch_of(ITEM))
-    assert len(ways) == DRAWS
-    first = [way.tokens[0] if way.tokens else EOS for way in ways]
+    """How often each token was sampled first."""
+    (hypotheses,) = search(Toy(), batch_of(ITEM))
+    assert len(hypotheses) == DRAWS
+    first = [hypothesis.tokens[0] if hypothesis.tokens else EOS for hypothesis in hypotheses]
     return torch.tensor(first).bincount(minlength=WORDS).double()
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
-def test_tokens_come_as_often_as_the_model_says(temperature: float) -> None:
+def test_tokens_follow_the_model_s_distribution(temperature: float) -> None:
     counts = first_tokens(Sampling(temperature, count=DRAWS, max_length=1))
     log_probs, _ = Toy().row(ITEM, ())
     assert_drawn_from(counts, (log_probs / temperature).softmax(-1))
 
 
 @pytest.mark.parametrize("kept", [1, 2, 3])
-def test_top_p_keeps_the_fewest_that_are_enough(kept: int) -> None:
-    chances = Toy().row(ITEM, ())[0].exp()
-    order = chances.argsort(descending=True)
-    top_p = float(chances[order[:kept]].sum()) - 1e-6
+def test_top_p_samples_from_the_nucleus(kept: int) -> None:
+    probs = Toy().row(ITEM, ())[0].exp()
+    order = probs.argsort(descending=True)
+    top_p = float(probs[order[:kept]].sum()) - 1e-6
     counts = first_tokens(Sampling(top_p=top_p, count=DRAWS, max_length=1))
-    left = torch.zeros_like(chances)
-    left[order[:kept]] = chances[order[:kept]]
+    left = torch.zeros_like(probs)
+    left[order[:kept]] = probs[order[:kept]]
     assert_drawn_from(counts, left / left.sum())
 
 
 def test_second_tokens_depend_on_the_first_alone() -> None:
-    (ways,) = Sampling(count=DRAWS, max_length=2)(Toy(ending=-60.0), batch_of(ITEM))
+    (hypotheses,) = Sampling(count=DRAWS, max_length=2)(Toy(ending=-60.0), batch_of(ITEM))
     toy = Toy(ending=-60.0)
     first = max(range(WORDS), key=lambda word: toy.row(ITEM, ())[0][word])
-    second = [way.tokens[1] for way in ways if way.tokens[0] == first]
+    second = [hypothesis.tokens[1] for hypothesis in hypotheses if hypothesis.tokens[0] == first]
     counts = torch.tensor(second).bincount(minlength=WORDS).double()
     assert_drawn_from(counts, toy.row(ITEM, (first,))[0].exp().where(counts > 0, 0.0))
 
 
-def test_chances_are_even() -> None:
+def test_hashed_numbers_are_uniform() -> None:
     drawn = torch.tensor(
         [hashed_uniform(3, item, 1, step) for item in range(50) for step in range(40)]
     )
@@ -72,43 +72,54 @@ def test_chances_are_even() -> None:
     assert hashed_uniform(3, 1, 0, 2) != hashed_uniform(4, 1, 0, 2)
 
 
-def test_an_item_draws_the_same_in_any_batch() -> None:
+def test_samples_do_not_depend_on_the_batch() -> None:
     search, toy = Sampling(count=3, seed=4, max_length=6), Toy()
     items = (7, 3, 11, 4)
-    for item, ways in zip(items, search(toy, batch_of(*items)), strict=True):
+    for item, hypotheses in zip(items, search(toy, batch_of(*items)), strict=True):
         (alone,) = search(toy, batch_of(item))
-        assert [way.tokens for way in alone] == [way.tokens for way in ways]
-        assert [way.score for way in ways] == sorted((way.score for way in ways), reverse=True)
-        for way in ways:
-            toy.owns(item, way)
+        assert [hypothesis.tokens for hypothesis in alone] == [
+            hypothesis.tokens for hypothesis in hypotheses
+        ]
+        assert [hypothesis.score for hypothesis in hypotheses] == sorted(
+            (hypothesis.score for hypothesis in hypotheses), reverse=True
+        )
+        for hypothesis in hypotheses:
+            toy.owns(item, hypothesis)
 
 
-def test_another_seed_draws_otherwise() -> None:
+def test_another_seed_gives_other_samples() -> None:
     batch = batch_of(*range(9))
     one, other = Sampling(seed=1, max_length=6), Sampling(seed=2, max_length=6)
     assert one(Toy(), batch) != other(Toy(), batch)
 
 
-def test_cold_is_greedy() -> None:
+def test_a_temperature_near_zero_is_greedy() -> None:
     batch = batch_of(*range(9))
     cold = Sampling(temperature=1e-6, max_length=6)(Toy(), batch)
     greedy = Greedy(max_length=6)(Toy(), batch)
-    assert [ways[0].tokens for ways in cold] == [ways[0].tokens for ways in greedy]
+    assert [hypotheses[0].tokens for hypotheses in cold] == [
+        hypotheses[0].tokens for hypotheses in greedy
+    ]
 
 
-def test_what_is_forbidden_is_never_drawn() -> None:
+def test_forbidden_tokens_are_never_sampled() -> None:
     toy = Constrained(Toy(), Forbidden(frozenset([0, 1, 4])))
     found = Sampling(count=5, max_length=6)(toy, batch_of(*range(9)))
-    assert {token for ways in found for way in ways for token in way.tokens} == {3}
+    assert {
+        token for hypotheses in found for hypothesis in hypotheses for token in hypothesis.tokens
+    } == {3}
     nowhere = Constrained(Toy(), StartsWith({2: [WORDS]}))
-    assert [len(ways) for ways in Sampling(max_length=3)(nowhere, batch_of(1, 2))] == [1, 0]
+    assert [len(hypotheses) for hypotheses in Sampling(max_length=3)(nowhere, batch_of(1, 2))] == [
+        1,
+        0,
+    ]
 
 
-def test_the_greatest_chance_stays_inside() -> None:
-    chances = torch.tensor([[[0.25, 0.5, 1 / 3, 0.0]]], dtype=torch.float64)
+def test_the_greatest_uniform_number_has_a_token() -> None:
+    probs = torch.tensor([[[0.25, 0.5, 1 / 3, 0.0]]], dtype=torch.float64)
     greatest = torch.tensor([[1 - 2.0**-52]], dtype=torch.float64)
-    assert inverse_cdf(chances, greatest).item() == 2
-    assert inverse_cdf(chances, torch.zeros_like(greatest)).item() == 0
+    assert inverse_cdf(probs, greatest).item() == 2
+    assert inverse_cdf(probs, torch.zeros_like(greatest)).item() == 0
 
 
 def test_options_outside_their_range_are_refused() -> None:

@@ -11,7 +11,7 @@ from regard.seq2seq.decoding.top_k import argmax, top_k
 @pytest.mark.parametrize("words", [3, 63, 64, 65, 1009, 2048])
 @pytest.mark.parametrize("beams", [1, 5])
 @pytest.mark.parametrize("count", [2, 10])
-def test_it_is_the_sort_of_the_whole(words: int, beams: int, count: int) -> None:
+def test_it_is_the_sort_of_everything(words: int, beams: int, count: int) -> None:
     torch.manual_seed(words)
     log_probs = (3 * torch.randn(7, beams, words)).log_softmax(-1)
     log_probs[:, :, 1::3] = -torch.inf
@@ -27,7 +27,7 @@ def test_it_is_the_sort_of_the_whole(words: int, beams: int, count: int) -> None
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("words", [3, 64, 65, 127, 128, 1009, 2501])
-def test_the_first_is_argmax(words: int, dtype: torch.dtype) -> None:
+def test_argmax_is_torchs(words: int, dtype: torch.dtype) -> None:
     torch.manual_seed(words)
     log_probs = torch.randn(31, 5, words, dtype=dtype).log_softmax(-1)
     log_probs[3] = -torch.inf
@@ -39,7 +39,7 @@ def test_the_first_is_argmax(words: int, dtype: torch.dtype) -> None:
 
 @pytest.mark.skipif(not usable(), reason="the C kernels were not built here")
 @pytest.mark.parametrize("level", range(loader.level() + 1))
-def test_of_equals_c_takes_the_first(level: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_of_equals_in_c(level: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loader, "level", lambda: level)
     torch.manual_seed(6)
     rounded = torch.randint(0, 4, (17, 1, 3001)).float()

@@ -63,7 +63,7 @@ class Toy:
         return DecodeStep(torch.stack(log_probs), after, torch.stack(weights))
 
     def row(self, item: int, prefix: Prefix) -> tuple[Tensor, Tensor]:
-        """Log-probabilities of the next token, and what is read for it."""
+        """Log-probabilities of the next token, and its weights."""
         draw = random.Random(f"{self.seed}/{item}/{prefix}")
         odds = [draw.gauss(0, 1.5) for _ in range(self.words)]
         odds[EOS] += self.ending
@@ -78,7 +78,7 @@ class Toy:
         return float(sum(steps))
 
     def read(self, item: int, tokens: Sequence[int]) -> Tensor:
-        """What each of these tokens was predicted from."""
+        """The weights of each of these tokens."""
         return torch.stack([self.row(item, tuple(tokens[:at]))[1] for at in range(len(tokens))])
 
     def owns(self, item: int, found: Hypothesis) -> None:

@@ -38,7 +38,7 @@ def test_any_number_of_threads(threads: int, monkeypatch: pytest.MonkeyPatch) ->
     assert torch.equal(log_softmax(scores.clone()), alone)
 
 
-def test_what_is_no_number_stays_none() -> None:
+def test_nan_and_inf() -> None:
     scores = torch.zeros(3, 40)
     scores[0, 3], scores[1, 5], scores[2, 7] = torch.nan, torch.inf, -torch.inf
     found = log_softmax(scores)
