@@ -19,6 +19,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from regard.tasks.aligning import open_aligning
+
 from benchmarks.bleu import RUNS, commanded, spent
 from benchmarks.machine import ROOT
 from benchmarks.measure import FailedError
@@ -26,7 +28,6 @@ from benchmarks.peers import packages_of, python_of
 from benchmarks.results import Row
 from benchmarks.settings import Outcome, Settings, promise
 from regard.seq2seq.alignment import SYMMETRIES, alignment_error, read_pharaoh, symmetrize
-from regard.tasks.aligning import open_aligning
 from regard.tasks.pairs.aligning import Aligning, linked
 
 WORD = re.compile(r"\w+['’]|\w+|[^\w\s]")

@@ -23,6 +23,7 @@ from benchmarks.toolkit import paced
 from benchmarks.translating import BEAMS, FAST, FAST8, INT8, ONMT
 from regard.seq2seq.data import Pair
 from regard.seq2seq.metrics import bleu
+from regard.tasks.run import load
 from regard.tasks.translate import Translator
 
 RECIPE, TEST = "multi30k-transformer", "test_2016_flickr"
@@ -38,7 +39,7 @@ CONTESTANTS = (
 def run(settings: Settings) -> Outcome:
     """Greedily and with a beam."""
     folder, _ = trained(RECIPE, captions.folder(settings), settings.quick)
-    translator = Translator.load(folder)
+    translator = load(folder)
     pairs = captions.pairs_of(captions.folder(settings), TEST)
     pairs = pairs[: 64 if settings.quick else None]
     _write(translator, pairs)

@@ -65,5 +65,6 @@ def _config(paths: dict[str, Path], way: str, seed: int, steps: int) -> Translat
     training = {"steps": steps, "seed": seed, "threads": 1}
     chosen = {"data": files, "training": training}
     return load(
-        TranslateConfig, said=[ConfigSource("the demo", SETTINGS), ConfigSource("here", chosen)]
+        TranslateConfig,
+        overrides=[ConfigSource("the demo", SETTINGS), ConfigSource("here", chosen)],
     )

@@ -144,4 +144,4 @@ def _config(here: Path) -> TranslateConfig:
     paths = dates.write(here / "data", 2000, 100, 100, 1)
     files = {"train": [str(paths["train"])], "valid": [str(paths["valid"])]}
     said = [ConfigSource("the benchmark", SETTINGS), ConfigSource("the benchmark", {"data": files})]
-    return load(TranslateConfig, said=said)
+    return load(TranslateConfig, overrides=said)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from regard.attention.multihead import MultiHead
     from regard.attention.reading import Reading
     from regard.attention.state import State
-    from regard.tasks.runs import load
+    from regard.tasks.run import load
 
 _HOMES = {
     "Attention": "regard.attention.attend",
@@ -28,7 +28,7 @@ _HOMES = {
     "State": "regard.attention.state",
     "attend": "regard.attention.attend",
     "errors": "regard.attention.core.errors",
-    "load": "regard.tasks.runs",
+    "load": "regard.tasks.run",
 }
 """In which module a name is; the others are modules of regard.attention themselves."""
 

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.cli.alignment_output import Units
-from regard.cli.config_options import found
-from regard.cli.evaluate import AsJson, Files
+from regard.cli.config_options import existing
 from regard.cli.lengths import LengthOptions, MaxSourceLength, MaxTargetLength, WhatIfTooLong
-from regard.cli.output import note, say
-from regard.cli.predict import Last, Run
+from regard.cli.open_run import AsJson, Files, Latest, Run, open_run
+from regard.cli.output import say
 from regard.cli.progress_bar import progress_bar
 from regard.cli.ranges import share
 from regard.seq2seq.errors import ConfigError
@@ -76,7 +75,7 @@ def align(
     layer: Layer = "",
     gold: GoldFile = None,
     first: First = 0,
-    last: Last = False,
+    latest: Latest = False,
     max_source_length: MaxSourceLength = None,
     max_length: MaxTargetLength = None,
     too_long: WhatIfTooLong = None,
@@ -89,7 +88,8 @@ def align(
     if mutual and threshold is not None:
         raise ConfigError("--mutual and --threshold are two rules. Give one of them.")
     lengths = LengthOptions(max_source_length, max_length, too_long)
-    found("the pairs", files)
+    opened = open_run(run, files=files, latest=latest)
+    others = [] if reverse is None else [open_run(reverse, latest=latest)]
     from regard.seq2seq.alignment import (  # noqa: PLC0415
         Argmax,
         Extraction,
@@ -99,26 +99,28 @@ def align(
         format_pharaoh,
     )
     from regard.seq2seq.data import BoundedPairs  # noqa: PLC0415  # torch: help need not wait
-    from regard.tasks.aligning import open_aligning  # noqa: PLC0415
+    from regard.tasks.abilities import AlignsPairs  # noqa: PLC0415
     from regard.tasks.pairs.aligning import Aligning, alignments  # noqa: PLC0415
 
-    one = open_aligning(run, reverse, last=last)
-    note(f"{run}: {one.about}")
-    whole = one.opened(files)
-    lengths.apply(*one.models)
-    pairs = BoundedPairs(whole, one.who.bounded)  # links are of what is read
+    aligner = opened.require(AlignsPairs, "regard align").aligner(
+        others[0].predictor if others else None
+    )
+    given = opened.gold(files)
+    aligner.check(given)
+    lengths.apply(opened, *others)
+    pairs = BoundedPairs(given, aligner.bounded)  # links are of what is read
     pairs.check()
     rule: Extraction = Mutual(null) if mutual else Argmax(null)
     rule = rule if threshold is None else Threshold(threshold, null)
-    product = one.threshold if threshold is None else threshold
-    options = Aligning(units, rule, symmetrize or one.symmetry, product, layer)
-    truth = None if gold is None else _gold(gold, one.who, whole, units, first)
+    product = aligner.threshold if threshold is None else threshold
+    options = Aligning(units, rule, symmetrize or aligner.symmetry, product, layer)
+    truth = None if gold is None else _gold(gold, aligner, given, units, first)
     with progress_bar(len(pairs)) as progress:
-        made = alignments(one.who, pairs, options, progress)
+        made = alignments(aligner, pairs, options, progress)
         if truth is None:
             for pair, each in zip(pairs, made, strict=True):
                 told = (
-                    _as_json(one.who, pair, units, each) if as_json else format_pharaoh(each.links)
+                    _as_json(aligner, pair, units, each) if as_json else format_pharaoh(each.links)
                 )
                 say(told)
             lengths.sum_up()
@@ -145,7 +147,7 @@ def _gold(
     path: str, who: "Aligns", pairs: "Sequence[Pair]", units: str, first: int
 ) -> "list[Gold]":
     """Gold links by their form: Pharaoh's, NAACL's with a link a line, or JSON lines."""
-    found("--gold", [path])
+    existing("--gold", [path])
     from regard.seq2seq.alignment import (  # noqa: PLC0415
         check_range,
         read_json_links,

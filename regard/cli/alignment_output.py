@@ -4,7 +4,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -12,7 +12,7 @@ from regard.seq2seq.errors import ConfigError
 
 if TYPE_CHECKING:
     from regard.seq2seq.protocols import Prediction
-    from regard.tasks.translate import Translator
+    from regard.tasks.abilities import LinksAnswers
 
 Units = Annotated[
     str, typer.Option("--units", metavar="word|subword|char", help="What is linked to what.")
@@ -56,27 +56,24 @@ class Linker:
     WAITING = 256
     """So many answers are read again together."""
 
-    def __init__(self, translator: "Translator", file: TextIO, units: str) -> None:
-        from regard.tasks.translate.aligning import check_reads  # noqa: PLC0415
+    def __init__(self, linking: "LinksAnswers", file: TextIO, units: str) -> None:
+        linking.answer_alignments([], [])  # raises before the first answer
+        self._linking, self._file, self._units = linking, file, units
+        self._waiting: list[tuple[int, Any, Prediction]] = []
 
-        check_reads(translator)  # before the first answer
-        self._translator, self._file, self._units = translator, file, units
-        self._waiting: list[tuple[int, str, Prediction]] = []
-
-    def add(self, number: int, source: str, answers: "list[Prediction]") -> None:
-        """The answers to a line."""
-        self._waiting += [(number, source, answer) for answer in answers]
+    def add(self, number: int, item: Any, answers: "list[Prediction]") -> None:
+        """The answers to an item."""
+        self._waiting += [(number, item, answer) for answer in answers]
         if len(self._waiting) >= self.WAITING:
             self.flush()
 
     def flush(self) -> None:
         """Write what waits."""
         from regard.seq2seq.alignment import Argmax, format_pharaoh  # noqa: PLC0415  # torch
-        from regard.tasks.translate.hypothesis_alignment import hypothesis_alignments  # noqa: PLC0415
 
-        sources = [source for _, source, _ in self._waiting]
+        items = [item for _, item, _ in self._waiting]
         answers = [answer for _, _, answer in self._waiting]
-        found = hypothesis_alignments(self._translator, sources, answers, units=self._units)
+        found = self._linking.answer_alignments(items, answers, units=self._units)
         for (number, *_), each in zip(self._waiting, found, strict=True):
             self._file.write(f"{number}\t{format_pharaoh(Argmax()(each.weights, each.nothing))}\n")
         self._waiting.clear()

@@ -26,24 +26,24 @@ def check(
     config: Config = None,
     settings: Settings = None,
 ) -> int:
-    """Say what is wrong with files of pairs; leave with 1 if training would stop.
+    """Say what is wrong with the data; leave with 1 if training would stop.
 
     regard check translate --data pairs.tsv
     """
-    whole = config_options(
+    given = config_options(
         task, path=config, data=data, valid=valid, links=links, settings=settings
     )
-    from regard.tasks.config import AlignConfig, TranslateConfig  # noqa: PLC0415
-    from regard.tasks.pairs.checking import checked  # noqa: PLC0415  # help need not wait
+    from regard.seq2seq.data import format_fault  # noqa: PLC0415  # torch: help need not wait
+    from regard.tasks.check import check_data  # noqa: PLC0415
+    from regard.tasks.registry import task_of  # noqa: PLC0415
 
-    assert isinstance(whole, TranslateConfig | AlignConfig)
     seen: Counter[str] = Counter()
     severe = False
-    for fault, line in checked(whole.data):
+    for fault in check_data(task_of(task), given):
         seen[fault.kind] += 1
         severe = severe or fault.severe
         if seen[fault.kind] <= SHOWN:
-            say(escaped(f"{'error' if fault.severe else 'warning'}: {line}"))
+            say(escaped(f"{'error' if fault.severe else 'warning'}: {format_fault(fault)}"))
     for kind, count in seen.items():
         if count > SHOWN:
             say(f"… {kind}: {count} in all")

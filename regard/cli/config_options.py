@@ -6,17 +6,19 @@ from typing import Annotated
 
 import typer
 
-from regard.seq2seq.errors import ConfigError, DataError
-from regard.tasks.config import TASKS, ConfigSource, Options, load, setting
-from regard.tasks.config.wording import listed, nearest
+from regard.seq2seq.errors import DataError
+from regard.tasks.config import ConfigSource, TaskConfig, load, setting
+from regard.tasks.config.schema import path_keys
+from regard.tasks.config.wording import nearest
+from regard.tasks.registry import config_type, entries
 
-Task = Annotated[str, typer.Argument(help=f"What is learned: {', '.join(TASKS)}.")]
+Task = Annotated[str, typer.Argument(help=f"What is learned: {', '.join(entries())}.")]
 Data = Annotated[
     list[str] | None,
     typer.Option(
         "--data",
         metavar="FILE",
-        help="Pairs to learn from: TSV or JSONL; given twice, two files line by line.",
+        help="Files to train on; of pairs TSV or JSONL, or two files, line by line.",
     ),
 ]
 Valid = Annotated[
@@ -50,41 +52,33 @@ def config_options(
     valid: Sequence[str] | None = None,
     links: Sequence[str] | None = None,
     settings: Sequence[str] | None = None,
-) -> Options:
+) -> TaskConfig:
     """The task's configuration as the command line says."""
-    files = [
-        ConfigSource(f"--{option}", {"data": {key: found(f"--{option}", given)}})
-        for option, key, given in (
-            ("data", "train", data),
-            ("valid", "valid", valid),
-            ("links", "links", links),
-        )
-        if given
-    ]
-    said = [*files, *(setting(text) for text in settings or ())]
-    return load(shape_of(task), path=path, said=said)
+    shape = config_type(task)
+    marks, files = path_keys(shape), []
+    for option, key, given in (
+        ("--data", "train", data),
+        ("--valid", "valid", valid),
+        ("--links", "links", links),
+    ):
+        if given:
+            mark = marks.get(("data", key))
+            existing(option, given, folders=mark is not None and mark.folders)
+            files.append(ConfigSource(option, {"data": {key: list(given)}}))
+    overrides = [*files, *(setting(text) for text in settings or ())]
+    return load(shape, path=path, overrides=overrides)
 
 
-def shape_of(task: str) -> type[Options]:
-    """The configuration of a task."""
-    if task in TASKS:
-        return TASKS[task]
-    near = nearest(task, list(TASKS))
-    meant = f"Did you mean {near}? " if near else ""
-    raise ConfigError(f"{task} is no task. {meant}There is {listed(list(TASKS))}.")
-
-
-def found(option: str, paths: Sequence[str]) -> list[str]:
-    """The same paths; raise if one leads nowhere."""
+def existing(option: str, paths: Sequence[str], *, folders: bool = False) -> None:
+    """Raise if one of them leads nowhere, or to a folder where only files will do."""
     for path in paths:
-        if os.path.isdir(path):
+        if os.path.isdir(path) and not folders:
             raise DataError(f"{option} {path}: this is a folder. Give a file.")
         if path != "-" and not os.path.exists(path):
-            raise DataError(f"{option} {path}: no such file.{_instead(path)}")
-    return list(paths)
+            raise DataError(f"{option} {path}: no such file.{_suggestion(path)}")
 
 
-def _instead(path: str) -> str:
+def _suggestion(path: str) -> str:
     folder, name = os.path.split(path)
     try:
         near = nearest(name, sorted(os.listdir(folder or ".")))

@@ -5,7 +5,7 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from regard.tasks.translate.faithfulness import Faithfulness
+    from regard.tasks.faithfulness import Faithfulness
 
 
 def faithfulness_report(trust: "Faithfulness", reading: str, as_json: bool) -> str:

@@ -16,9 +16,9 @@ def init(
 
     regard init translate --data pairs.tsv > run.toml
     """
-    whole = config_options(task, path=config, data=data, valid=valid, settings=settings)
+    given = config_options(task, path=config, data=data, valid=valid, settings=settings)
     heading = (
         f"Train with: regard train {task} --config run.toml --out runs/first\n"
         "Any key here can be set there too: --set training.steps=300\n"
     )
-    say(as_toml(whole, heading), end="")
+    say(as_toml(given, heading), end="")

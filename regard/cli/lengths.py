@@ -11,8 +11,7 @@ from regard.seq2seq.errors import ConfigError
 from regard.tasks.config.decoding import MAX_TOKENS
 
 if TYPE_CHECKING:
-    from regard.tasks.align import WordAligner
-    from regard.tasks.translate import Translator
+    from regard.cli.open_run import OpenRun
 
 MaxSourceLength = Annotated[
     int | None,
@@ -59,19 +58,32 @@ class LengthOptions:
         self._source, self._target, self._too_long = source, target, too_long
         self._noted: set[str] = set()
 
-    def apply(self, *who: "Translator | WordAligner | None") -> None:
-        """Set the maximum lengths of these predictors."""
-        for each in who:
-            if each is None:
+    def apply(self, *runs: "OpenRun") -> None:
+        """Set the maximum lengths of these runs; an option that one has not is an error."""
+        from regard.tasks.abilities import BoundsLength  # noqa: PLC0415  # torch
+
+        for run in runs:
+            if not isinstance(run.predictor, BoundsLength) and self._given is None:
                 continue
-            current = each.max_length
-            each.note = self._note
-            each.max_length = replace(
+            bounded = run.require(BoundsLength, self._given or "")
+            current = bounded.max_length
+            bounded.note = self._note
+            bounded.max_length = replace(
                 current,
                 source=self._source or current.source,
                 target=self._target or current.target,
                 too_long=self._too_long or current.too_long,
             )
+
+    @property
+    def _given(self) -> str | None:
+        """The first of the options that was given."""
+        options = {
+            "--max-source-length": self._source,
+            "--max-length": self._target,
+            "--too-long": self._too_long,
+        }
+        return next((name for name, value in options.items() if value is not None), None)
 
     def _note(self, line: str) -> None:
         """To standard error, once each."""

@@ -1,25 +1,101 @@
-"""What verbs that ask a run about given pairs begin with."""
+"""What verbs that ask a run begin with: the predictor, and its task."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from regard.cli.config_options import found
+import typer
+
+from regard.cli.config_options import existing
 from regard.cli.output import note
 
 if TYPE_CHECKING:
-    from regard.seq2seq.data import ValidatedPairs
-    from regard.tasks.translate import Translator
+    from regard.seq2seq.batch import Corpus
+    from regard.seq2seq.data import ValidatedCorpus
+    from regard.tasks.config import TaskConfig
+    from regard.tasks.task import AnyTask, Predictor
+
+Run = Annotated[str, typer.Argument(metavar="RUN", help="The folder that regard train wrote.")]
+Files = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE…", help="Items with their gold, in a format of the training data."
+    ),
+]
+Latest = Annotated[bool, typer.Option("--latest", help="The latest weights instead of the best.")]
+Int8 = Annotated[
+    bool, typer.Option("--int8", help="Quantize large layers to 8 bits: faster on a CPU.")
+]
+Ensemble = Annotated[
+    list[str] | None,
+    typer.Option("--ensemble", metavar="RUN", help="Add this run to the ensemble; repeatable."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Write JSON.")]
+Ability = TypeVar("Ability")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRun:
+    """A run that is asked."""
+
+    task: "AnyTask"
+    config: "TaskConfig"
+    predictor: "Predictor[Any]"
+
+    def require(self, ability: type[Ability], option: str) -> Ability:
+        """Its predictor, if that has the ability; an error that names the option if not."""
+        from regard.tasks.abilities import require  # noqa: PLC0415
+
+        return require(self.predictor, ability, self.task.name, option)
+
+    def gold(self, files: Sequence[str]) -> "ValidatedCorpus[Any]":
+        """The items of these files with their gold; raise if one is bad."""
+        from regard.seq2seq.data import ValidatedCorpus  # noqa: PLC0415
+
+        open_files = self.task.gold or self.task.open
+        return ValidatedCorpus(open_files(self.config, files))
+
+
+def open_inputs(run: str, file: str) -> "Corpus[Any]":
+    """The items of a file, as the run's task reads them; before any weights are loaded."""
+    existing("the input", [file])
+    from regard.tasks.registry import task_of  # noqa: PLC0415  # torch: help need not wait
+    from regard.tasks.run_config import load_config  # noqa: PLC0415
+
+    config = load_config(run)
+    items = task_of(config.task).inputs(config, file)
+    for fault in items.faults(duplicates=False):
+        if fault.severe and fault.item is not None:
+            items[fault.item]  # raises
+    return items
 
 
 def open_run(
-    runs: Sequence[str], files: Sequence[str], *, last: bool, int8: bool = False
-) -> "tuple[Translator, ValidatedPairs]":
-    """The translator of these runs and the pairs of these files; which weights they are is told."""
-    found("the pairs", files)
-    from regard.tasks.pairs.examples import open_given  # noqa: PLC0415
-    from regard.tasks.translate import load_ensemble  # noqa: PLC0415  # torch: help need not wait
+    run: str,
+    ensemble: Sequence[str] | None = None,
+    *,
+    files: Sequence[str] = (),
+    latest: bool,
+    int8: bool = False,
+    announce: bool = True,
+) -> OpenRun:
+    """The predictor of a run, or of several.
 
-    translator = load_ensemble(runs, last=last, int8=int8)
-    pairs = open_given(translator.config.data, files)
-    note(f"{runs[0]}: {translator.about}")
-    return translator, pairs
+    Args:
+        run: Its folder.
+        ensemble: Other runs that join it.
+        files: Whether they exist is checked first: to load takes seconds.
+        latest: The latest weights instead of the best.
+        int8: Quantized.
+        announce: Note which weights these are.
+    """
+    existing("the files", files)
+    from regard.tasks.registry import task_of  # noqa: PLC0415  # torch: help need not wait
+    from regard.tasks.run import load_ensemble  # noqa: PLC0415
+    from regard.tasks.run_config import load_config  # noqa: PLC0415
+
+    predictor = load_ensemble([run, *(ensemble or ())], latest=latest, int8=int8)
+    config = load_config(run)
+    if announce:
+        note(f"{run}: {predictor.about}")
+    return OpenRun(task_of(config.task), config, predictor)

@@ -1,81 +1,41 @@
-"""`regard predict`: a line in, a line out."""
+"""`regard predict`: an item in, an answer out."""
 
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from regard.cli.alignment_output import Alignments, Linker, Units, written
-from regard.cli.config_options import found
+from regard.cli.config_options import existing
 from regard.cli.lengths import LengthOptions, MaxSourceLength, MaxTargetLength, WhatIfTooLong
-from regard.cli.output import note, say
+from regard.cli.open_run import Ensemble, Int8, Latest, OpenRun, Run, open_inputs, open_run
+from regard.cli.output import say
 from regard.cli.progress_bar import progress_bar
-from regard.cli.ranges import MOST_SEED, integer_range, number_where
+from regard.cli.search_options import (
+    Beams,
+    Best,
+    Sample,
+    Seed,
+    Temperature,
+    TopP,
+    check_one_way,
+    set_beam,
+    set_sampling,
+)
 from regard.seq2seq.errors import ConfigError
-from regard.tasks.config.decoding import MAX_BEAM
+from regard.tasks.config.wording import listed
 
 if TYPE_CHECKING:
-    from regard.seq2seq.data import PairCorpus
-    from regard.seq2seq.decoding import UnkReplacement
-    from regard.seq2seq.protocols import Prediction, Search
-    from regard.tasks.translate import Translator
+    from regard.seq2seq.protocols import Prediction
 
-Run = Annotated[str, typer.Argument(metavar="RUN", help="The folder that regard train wrote.")]
-Input = Annotated[str, typer.Argument(metavar="[FILE]", help="Texts, one a line; - is the input.")]
-Beams = Annotated[
-    int | None,
-    typer.Option(
-        "--beam",
-        callback=integer_range("--beam", 1, MAX_BEAM),
-        help=f"Beam size, {MAX_BEAM} at most.",
-    ),
+Input = Annotated[
+    str, typer.Argument(metavar="[FILE]", help="Inputs, of texts one a line; - is the input.")
 ]
-Best = Annotated[
-    int,
-    typer.Option(
-        "--best",
-        callback=integer_range("--best", 1, MAX_BEAM),
-        help="So many answers to each line, as JSON lines.",
-    ),
-]
-Last = Annotated[bool, typer.Option("--last", help="The last weights instead of the best.")]
-Int8 = Annotated[
-    bool, typer.Option("--int8", help="Round large layers to 8 bits: quicker on a CPU.")
-]
-With = Annotated[
-    list[str] | None,
-    typer.Option("--with", metavar="RUN", help="Another run that votes on each token; repeatable."),
-]
-Sample = Annotated[bool, typer.Option("--sample", help="Draw answers instead of searching.")]
-Temperature = Annotated[
-    float,
-    typer.Option(
-        "--temperature",
-        callback=number_where(
-            "--temperature", "a finite number greater than 0", lambda value: value > 0
-        ),
-        help="Of drawing: below 1 is bolder, above 1 more varied.",
-    ),
-]
-TopP = Annotated[
-    float,
-    typer.Option(
-        "--top-p",
-        callback=number_where(
-            "--top-p", "a number above 0, and 1 at most", lambda value: 0 < value <= 1
-        ),
-        help="Draw among the likeliest tokens of this share in all.",
-    ),
-]
-Seed = Annotated[
-    int,
-    typer.Option(
-        "--seed",
-        callback=integer_range("--seed", 0, MOST_SEED),
-        help="Other seeds draw other answers.",
-    ),
+FormatName = Annotated[
+    str | None,
+    typer.Option("--format", metavar="NAME", help="How answers are written, if there is a choice."),
 ]
 Unknown = Annotated[
     bool,
@@ -94,9 +54,10 @@ def predict(
     file: Input = "-",
     beam: Beams = None,
     best: Best = 1,
-    last: Last = False,
+    format_name: FormatName = None,
+    latest: Latest = False,
     int8: Int8 = False,
-    others: With = None,
+    ensemble: Ensemble = None,
     sample: Sample = False,
     temperature: Temperature = 1.0,
     top_p: TopP = 1.0,
@@ -113,71 +74,75 @@ def predict(
 
     regard predict runs/first input.txt --beam 5
     """
-    if sample and beam is not None:
-        raise ConfigError("--sample draws and --beam searches. Give one of them.")
+    check_one_way(sample, beam)
     lengths = LengthOptions(max_source_length, max_length, too_long)
-    texts = _open_translator(file)
-    from regard.native.process import keep_heap  # noqa: PLC0415  # torch: help need not wait
-    from regard.tasks.translate import load_ensemble  # noqa: PLC0415
-
-    translator = load_ensemble([run, *(others or ())], last=last, int8=int8)
-    lengths.apply(translator)
-    if replace_unknown or dictionary is not None:
-        translator.unknown = _replacement(translator, dictionary)
-    note(f"{run}: {translator.about}")
-    search: Search = translator.search(beam, best)
+    items = open_inputs(run, file)
+    opened = open_run(run, ensemble, latest=latest, int8=int8)
+    lengths.apply(opened)
     if sample:
-        search = translator.sampling(temperature, top_p, best, seed)
-    lines = (texts[number].source for number in range(len(texts)))
+        set_sampling(opened, temperature, top_p, best, seed)
+    else:
+        set_beam(opened, beam, best)
+    if replace_unknown or dictionary is not None:
+        _replace_unknown(opened, dictionary)
+    render = _format(opened, format_name)
+    from regard.native.process import keep_heap  # noqa: PLC0415  # torch: help need not wait
+
+    stream = (items[number] for number in range(len(items)))
     with (
         keep_heap(),
-        progress_bar(len(texts)) as progress,
-        _linking(translator, alignments, units) as to,
+        progress_bar(len(items)) as progress,
+        _linker(opened, alignments, units) as linker,
     ):
-        for number, answers in enumerate(translator.stream(lines, search, progress), start=1):
-            say(answers[0].text if best == 1 else _as_json(number, answers))
-            if to is not None:
-                to.add(number, texts[number - 1].source, answers)
+        answers = opened.predictor.stream(stream, progress=progress)
+        for number, found in enumerate(answers, start=1):
+            item = items[number - 1]
+            say(render(item, found[0]) if best == 1 else _as_json(number, found))
+            if linker is not None:
+                linker.add(number, item, found)
     lengths.sum_up()
 
 
+def _format(opened: OpenRun, name: str | None) -> Any:
+    formats = opened.task.formats
+    if name is None:
+        return next(iter(formats.values()))
+    if name not in formats:
+        raise ConfigError(
+            f"--format {name}: {opened.task.name} writes {listed(list(formats), 'or')}."
+        )
+    return formats[name]
+
+
 @contextmanager
-def _linking(translator: "Translator", path: str | None, units: str) -> "Iterator[Linker | None]":
-    """Who writes links to a file, if one is named."""
+def _linker(opened: OpenRun, path: str | None, units: str) -> Iterator[Linker | None]:
+    """Who writes alignments to a file, if one is named."""
     if path is None:
         yield None
         return
+    from regard.tasks.abilities import LinksAnswers  # noqa: PLC0415
+
+    linking = opened.require(LinksAnswers, "--alignments")
     with written(path) as file:
-        linker = Linker(translator, file, units)
+        linker = Linker(linking, file, units)
         yield linker
         linker.flush()
 
 
-def _open_translator(file: str) -> "PairCorpus":
-    if file != "-":
-        found("the input", [file])
-    from regard.seq2seq.data import open_sources  # noqa: PLC0415
-
-    corpus = open_sources(file)
-    for fault in corpus.faults():
-        if fault.severe and fault.line is not None:
-            corpus[fault.line - 1]  # raises: told before the first answer
-    return corpus
-
-
-def _replacement(translator: "Translator", dictionary: str | None) -> "UnkReplacement":
+def _replace_unknown(opened: OpenRun, dictionary: str | None) -> None:
     from regard.seq2seq.data import open_pairs  # noqa: PLC0415
-    from regard.seq2seq.decoding import UnkReplacement  # noqa: PLC0415
+    from regard.tasks.abilities import ReplacesUnknown  # noqa: PLC0415
 
+    replacing = opened.require(ReplacesUnknown, "--replace-unknown")
     words = {}
     if dictionary is not None:
-        found("--dictionary", [dictionary])
+        existing("--dictionary", [dictionary])
         corpus = open_pairs([dictionary])
         pairs = (corpus[number] for number in range(len(corpus)))
         words = {pair.source: pair.target or "" for pair in pairs}
-    return UnkReplacement(words, "" if translator.config.text.kind == "characters" else " ")
+    replacing.replace_unknown(words)
 
 
 def _as_json(number: int, answers: "list[Prediction]") -> str:
-    told = [{"text": answer.text, "score": round(answer.score, 6)} for answer in answers]
-    return json.dumps({"line": number, "answers": told}, ensure_ascii=False)
+    found = [{"text": answer.text, "score": round(answer.score, 6)} for answer in answers]
+    return json.dumps({"line": number, "answers": found}, ensure_ascii=False)

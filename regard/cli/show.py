@@ -3,17 +3,17 @@
 import json
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from regard.cli.align import Layer
 from regard.cli.alignment_output import Units
-from regard.cli.evaluate import AsJson
 from regard.cli.lengths import LengthOptions, MaxSourceLength, MaxTargetLength, WhatIfTooLong
+from regard.cli.open_run import AsJson, Latest, OpenRun, Run, open_run
 from regard.cli.output import note, say
-from regard.cli.predict import Beams, Last, Run
 from regard.cli.ranges import share
+from regard.cli.search_options import Beams, set_beam
 from regard.seq2seq.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def show(
     layer: Layer = "",
     check: Check = False,
     beam: Beams = None,
-    last: Last = False,
+    latest: Latest = False,
     max_source_length: MaxSourceLength = None,
     max_length: MaxTargetLength = None,
     too_long: WhatIfTooLong = None,
@@ -77,47 +77,31 @@ def show(
     path = None if out is None else Path(out)
     _possible(path, view)
     lengths = LengthOptions(max_source_length, max_length, too_long)
-    from regard.tasks.pairs.runs import task_of  # noqa: PLC0415  # torch: help need not wait
-
+    opened = open_run(run, latest=latest, announce=False)
+    lengths.apply(opened)
+    set_beam(opened, beam)
     page = path is not None and path.suffix == ".html"
-    readings = "all" if page else "several" if view == "heads" else "one"
-    checked = ""
-    if task_of(run) == "align":
-        if check:
-            raise ConfigError("--check leaves words out and translates again. Give a translator.")
-        from regard.tasks.align import WordAligner  # noqa: PLC0415
-        from regard.tasks.align.attention_view import attention_map as found_by  # noqa: PLC0415
-
-        aligner = WordAligner.load(run, last=last)
-        lengths.apply(aligner)
-        found = found_by(aligner, text, target, units=units, layer=layer, one=readings == "one")
-        note(f"{run}: {aligner.about}")
-    else:
-        from regard.tasks.translate import Translator  # noqa: PLC0415
-        from regard.tasks.translate.attention_view import attention_map, given, named  # noqa: PLC0415
-        from regard.tasks.translate.faithfulness import faithfulness  # noqa: PLC0415
-
-        translator = Translator.load(run, last=last)
-        lengths.apply(translator)
-        pair = given(translator, text, target, beam)
-        found = attention_map(
-            translator, pair, forced=target is not None, units=units, layer=layer,
-            readings=readings,
-        )  # fmt: skip
-        note(f"{run}: {translator.about}")
-        if check:
-            from regard.cli.faithfulness_report import faithfulness_report  # noqa: PLC0415
-
-            reading = f"Attention of {named(translator, layer)}, {found.legend}"
-            checked = faithfulness_report(
-                faithfulness(translator, pair, units=units, layer=layer), reading, as_json
-            )
+    maps = "all" if page else "several" if view == "heads" else "one"
+    item = opened.task.given(opened.config, text, target)
+    report = _faithfulness(opened, item, units, layer, as_json) if check else ""
+    found = opened.predictor.attention(item, units=units, layer=layer, maps=maps)
+    note(f"{run}: {opened.predictor.about}")
     if path is not None:
         _drawn(path, found, view, threshold)
     if check:
-        say(checked)
+        say(report)
     elif path is None:
         say(json.dumps(found.to_dict(), ensure_ascii=False) if as_json else _here(found))
+
+
+def _faithfulness(opened: OpenRun, item: Any, units: str, layer: str, as_json: bool) -> str:
+    from regard.cli.faithfulness_report import faithfulness_report  # noqa: PLC0415  # torch
+    from regard.tasks.abilities import MeasuresFaithfulness  # noqa: PLC0415
+
+    measuring = opened.require(MeasuresFaithfulness, "--check")
+    found = measuring.faithfulness(item, units=units, layer=layer)
+    measured = opened.predictor.attention(item, units=units, layer=layer)
+    return faithfulness_report(found, measured.caption, as_json)
 
 
 def _possible(path: Path | None, view: str) -> None:

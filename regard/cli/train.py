@@ -1,4 +1,4 @@
-"""`regard train`: learn in a folder; the same again goes on."""
+"""`regard train`: train in a folder; the same command again resumes."""
 
 import sys
 from typing import Annotated
@@ -43,14 +43,14 @@ def train(
     device: Device = None,
     threads: Threads = None,
 ) -> int:
-    """Learn from pairs. Run again, it goes on where it was.
+    """Train a model in a folder. Run again, it resumes there.
 
     regard train translate --data pairs.tsv --out runs/first
     """
     short = (("data.on_bad_input", on_bad_input), ("training.device", device))
     said = [f'{key}="{value}"' for key, value in short if value is not None]
     said += [] if threads is None else [f"training.threads={threads}"]
-    whole = config_options(
+    given = config_options(
         task,
         path=config,
         data=data,
@@ -59,9 +59,10 @@ def train(
         settings=[*(settings or ()), *said],
     )
     from regard.seq2seq.training import reporter  # noqa: PLC0415  # torch: help need not wait
-    from regard.tasks import runs  # noqa: PLC0415
+    from regard.tasks import run  # noqa: PLC0415
+    from regard.tasks.registry import task_of  # noqa: PLC0415
 
-    outcome = runs.train(out, whole, reporter(sys.stderr))
+    outcome = run.train(out, given, reporter(sys.stderr))
     if outcome.code == 0:
-        note(f"Ask it: {runs.USAGE[task].format(out)}")
+        note(f"Next: {task_of(task).usage.format(out)}")
     return outcome.code

@@ -10,11 +10,12 @@ from regard.seq2seq.errors import ConfigError
 from regard.seq2seq.protocols import Prediction
 from regard.seq2seq.system.escaping import escaped
 from regard.seq2seq.training import reporter
+from regard.tasks import run
 from regard.tasks.config import ConfigSource, load
 from regard.tasks.config.translate import TranslateConfig
 from regard.tasks.dates import LANGUAGES, Example, draw, held_out, write
 from regard.tasks.plots import AttentionMap, save_stacked, terminal_heatmap
-from regard.tasks.translate import Translator, train
+from regard.tasks.translate import Translator
 
 TRAIN, VALID, TEST = 40_000, 1_000, 1_000
 SHOWN = ("de", "ru", "el", "ar", "ja")
@@ -44,12 +45,14 @@ def show(out: str, steps: int, seed: int) -> int:
     files = {"train": [str(paths["train"])], "valid": [str(paths["valid"])]}
     chosen = {"data": files, "training": {"steps": steps, "seed": seed}}
     config = load(
-        TranslateConfig, said=[ConfigSource("the demo", SETTINGS), ConfigSource("the demo", chosen)]
+        TranslateConfig,
+        overrides=[ConfigSource("the demo", SETTINGS), ConfigSource("the demo", chosen)],
     )
-    outcome = train(folder / "run", config, reporter())
+    outcome = run.train(folder / "run", config, reporter())
     if outcome.code:
         return outcome.code
-    translator = Translator.load(folder / "run")
+    translator = run.load(folder / "run")
+    assert isinstance(translator, Translator)
     unseen = draw(TEST, seed, "test")
     answers = translator.predict([example.source for example in unseen])
     _show_some(console, unseen, answers)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.tasks.translate import train
+from regard.tasks.run import train
 from tests.cli.commands import alone, regard
 from tests.tasks.translate.small import configured, write_pairs
 
@@ -55,7 +55,7 @@ def test_the_same_again_says_that_it_is_done(folder: Path) -> None:
 
 def test_a_card_says_what_it_is(folder: Path) -> None:
     card = (folder / "run" / "card.md").read_text("utf-8")
-    assert card.startswith("# run\n\nA word aligner with")
+    assert card.startswith("# run\n\nA word aligner over `bare` tokens with")
     assert "| agreement |" in card
 
 
@@ -78,15 +78,19 @@ def test_it_is_drawn(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("predict", "run", "given.tsv"), "run was trained to align, not to translate"),
-        (("evaluate", "run", "given.tsv"), "run was trained to align, not to translate"),
-        (("align", "run", "given.tsv", "--reverse", "run"), "knows both directions"),
+        (("predict", "run", "given.tsv", "--beam", "2"),
+         "align does not search, so there is no --beam"),
+        (("predict", "run", "given.tsv", "--format", "xml"), "--format xml: align writes text"),
+        (("evaluate", "run", "given.tsv", "--int8"), "align does not quantize"),
+        (("predict", "run", "given.tsv", "--ensemble", "run"), "align does not make ensembles"),
+        (("score", "run", "given.tsv"), "align does not score given targets"),
+        (("align", "run", "given.tsv", "--reverse", "run"), "an aligner has both directions"),
         (("align", "run", "given.tsv", "--layer", "decoder.1"), "an aligner has no layers"),
         (("align", "run", "given.tsv", "--symmetrize", "best"), "symmetrisation is 'best'"),
         (("align", "run", "no.tsv"), "no such file"),
-        (("align", "translator", "given.tsv", "--reverse", "run"), "trained to align"),
+        (("align", "translator", "given.tsv", "--reverse", "run"), "this run does not translate"),
         (("show", "run", "one two"), "Give the target, too"),
-        (("show", "run", "one two", "1 2", "--check"), "Give a translator"),
+        (("show", "run", "one two", "1 2", "--check"), "align does not measure faithfulness"),
         (("train", "align", "--data", "pairs.tsv", "--links", "gold.txt", "--out", "x"),
          "data has no links"),
         (("train", "align", "--data", "pairs.tsv", "--out", "x", "--set", "model.heads=2"),
@@ -122,3 +126,14 @@ def test_a_line_that_is_too_long_is_truncated_or_skipped(folder: Path) -> None:
     assert len(json.loads(shown.stdout)["target"]) == 4
     asked = ("show", "run", *long.split("\t"), "--too-long", "skip")
     assert "Give a shorter one" in regard(*asked, cwd=folder).stderr
+
+
+def test_an_aligner_predicts_links_and_is_evaluated_by_agreement(folder: Path) -> None:
+    links = regard("predict", "run", "given.tsv", cwd=folder)
+    assert links.stdout == regard("align", "run", "given.tsv", cwd=folder).stdout
+    (agreement, perplexity) = json.loads(
+        regard("evaluate", "run", "given.tsv", "--json", cwd=folder).stdout
+    )
+    assert agreement["name"] == "agreement"
+    assert 0 <= agreement["value"] <= 100
+    assert perplexity["value"] >= 1

@@ -107,7 +107,7 @@ def reverse(folder: Path, name: str) -> None:
 @pytest.mark.parametrize("name", ["source.json", "target.json"])
 def test_another_tokenizer_is_refused(folder: Path, name: str) -> None:
     reverse(folder, name)
-    told = rf"{name} is not the tokenizer that .*step-\d+ was trained with"
+    told = rf"{name} is not the file that .*step-\d+ was trained with"
     refused(predict(folder), told)
     refused(regard("evaluate", "run", "pairs.tsv", cwd=folder), told)
     refused(regard("score", "run", "pairs.tsv", cwd=folder), told)
@@ -123,7 +123,7 @@ def test_swapped_tokenizers_are_refused(folder: Path) -> None:
     (run / "source.json").rename(run / "other.json")
     (run / "target.json").rename(run / "source.json")
     (run / "other.json").rename(run / "target.json")
-    refused(predict(folder), r"source\.json is not the tokenizer")
+    refused(predict(folder), r"source\.json is not the file")
 
 
 @pytest.mark.parametrize("sign", ["\n", "\r", "\x0b", "\x0c", "\x1b", "\x85", "\u2028", "\ud800"])
@@ -199,9 +199,9 @@ def test_a_checkpoint_of_another_run_is_refused(folder: Path, trained: Path) -> 
 
 
 def test_a_renamed_checkpoint_is_broken(folder: Path) -> None:
-    before = predict(folder, "--last")
+    before = predict(folder, "--latest")
     shutil.copytree(every_checkpoint(folder)[0], folder / "run" / "checkpoints" / "step-00000099")
-    said = predict(folder, "--last")
+    said = predict(folder, "--latest")
     assert said.stdout == before.stdout
     assert re.search(r"step-00000099 is broken \(record\.json is of step \d+\)", said.stderr)
 
@@ -212,17 +212,17 @@ def test_missing_averaged_weights_are_told(folder: Path) -> None:
     manifest = json.loads(path.read_bytes())
     del manifest["files"]["average.safetensors"]
     path.write_text(json.dumps(manifest))
-    said = predict(folder, "--last")
+    said = predict(folder, "--latest")
     assert said.returncode == 0, said.stderr
     assert f"{last.name} is broken (manifest.json lacks average.safetensors" in said.stderr
 
 
 def test_missing_checkpoints_are_told(folder: Path) -> None:
-    assert "log.jsonl" not in predict(folder, "--last").stderr
+    assert "log.jsonl" not in predict(folder, "--latest").stderr
     shutil.rmtree(last_checkpoint(folder))
     assert "log.jsonl goes on after step 10, which is the last" in predict(folder).stderr
     (folder / "run" / "log.jsonl").unlink()
-    assert "log.jsonl is cut off or gone" in predict(folder, "--last").stderr
+    assert "log.jsonl is cut off or gone" in predict(folder, "--latest").stderr
 
 
 # Nothing but our own regular files is opened.
@@ -281,7 +281,7 @@ def test_a_checkpoint_of_other_than_regular_files_is_broken(
     last = last_checkpoint(folder)
     harm(last / name)
     with within(5):
-        said = predict(folder, "--last")
+        said = predict(folder, "--latest")
         assert said.returncode == 0, said.stderr
         assert re.search(rf"{last.name} is broken \({name}[: ]", said.stderr)
         again = train(folder)
@@ -346,7 +346,7 @@ def test_a_manifest_names_only_files_of_a_checkpoint(folder: Path, name: str) ->
     manifest["files"][name] = {"sha256": "0" * 64, "bytes": 1}
     path.write_text(json.dumps(manifest))
     with within(5):
-        said = predict(folder, "--last")
+        said = predict(folder, "--latest")
     assert said.returncode == 0, said.stderr
     assert re.search(rf"{last.name} is broken \(manifest.json names {re.escape(repr(name))}",
                      said.stderr)  # fmt: skip
@@ -434,7 +434,7 @@ def test_an_absurd_record_is_broken(folder: Path, change: Callable[[dict], str])
     last = last_checkpoint(folder)
     record = json.loads((last / "record.json").read_bytes())
     rewrite(last, "record.json", change(record).encode())
-    for said in (predict(folder, "--last"), train(folder)):
+    for said in (predict(folder, "--latest"), train(folder)):
         assert said.returncode == 0, said.stderr
         assert f"{last.name} is broken (record.json " in said.stderr
 

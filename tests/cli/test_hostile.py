@@ -14,7 +14,7 @@ from rich.console import Console
 from regard.cli.output import say
 from regard.seq2seq.training import Validation
 from regard.seq2seq.training.reporters import LineReporter, RichReporter
-from regard.tasks.translate import train
+from regard.tasks.run import train
 from tests.cli.commands import ENVIRONMENT, ROOT, python, regard
 from tests.tasks.translate.small import configured, write_pairs
 

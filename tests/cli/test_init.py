@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from regard.cli.main import main
-from regard.tasks.config import TranslateConfig, load, setting
+from regard.tasks.config import load, setting
+from regard.tasks.config.translate import TranslateConfig
 from tests.cli.commands import alone, regard
 
 
@@ -23,7 +24,7 @@ def test_what_it_writes_loads(pairs: Path) -> None:
     assert (said.returncode, said.stderr) == (0, "")
     (pairs / "run.toml").write_text(said.stdout, encoding="utf-8")
     expected = load(
-        TranslateConfig, said=[setting("data.train=größe ☂.tsv"), setting("model=luong")]
+        TranslateConfig, overrides=[setting("data.train=größe ☂.tsv"), setting("model=luong")]
     )
     assert load(TranslateConfig, path="run.toml") == expected
     assert said.stdout.startswith("# Train with: regard train translate --config run.toml")

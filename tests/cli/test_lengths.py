@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.tasks.translate import train
+from regard.tasks.run import train
 from tests.cli.commands import Said, regard
 from tests.tasks.translate.small import configured, write_pairs
 

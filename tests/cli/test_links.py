@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.tasks.translate import train
+from regard.tasks.run import train
 from tests.cli.commands import ENVIRONMENT, regard
 from tests.tasks.translate.small import configured, write_pairs
 
@@ -44,7 +44,7 @@ def test_answers_have_their_links_by_line(run: Path) -> None:
 
 
 def test_each_of_several_answers_has_a_line(run: Path) -> None:
-    more = ("--best", "2", "--beam", "3", "--alignments", "best.txt", "--with", "run")
+    more = ("--best", "2", "--beam", "3", "--alignments", "best.txt", "--ensemble", "run")
     assert regard("predict", "run", "input.txt", *more, cwd=run).returncode == 0
     numbers = [line.split("\t")[0] for line in (run / "best.txt").read_text("utf-8").splitlines()]
     assert numbers == ["1", "1", "2", "3", "3"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from regard.cli.main import main
-from regard.tasks.translate import train
+from regard.tasks.run import train
 from tests.tasks.translate.small import configured, write_pairs
 
 TEXTS = ("one two three", "1 2 3")

@@ -119,7 +119,7 @@ def test_draws_follow_the_seed(run: Path) -> None:
 
 def test_a_run_that_votes_with_itself_changes_nothing(run: Path) -> None:
     alone = regard("predict", "run", "input.txt", cwd=run)
-    twice = regard("predict", "run", "input.txt", "--with", "run", cwd=run)
+    twice = regard("predict", "run", "input.txt", "--ensemble", "run", cwd=run)
     assert twice.returncode == 0, twice.stderr
     assert twice.stdout == alone.stdout
     assert " + best averaged weights" in twice.stderr

@@ -92,7 +92,7 @@ def ask(folder: Path, task: str, verb: str) -> Said:
     """The run `run` in this folder, asked by a verb; training goes on, and the last is asked."""
     given = {
         "predict": ["predict", "run", "input.txt"],
-        "predict --last": ["predict", "run", "input.txt", "--last"],
+        "predict --last": ["predict", "run", "input.txt", "--latest"],
         "evaluate": ["evaluate", "run", "pairs.tsv"],
         "score": ["score", "run", "pairs.tsv"],
         "align": ["align", "run", "pairs.tsv"],

@@ -43,4 +43,7 @@ def alignment_error(found: Sequence[Links], gold: Sequence[Gold]) -> list[Metric
         "recall": in_sure / sure,
         "AER": 1 - (in_sure + in_possible) / (links + sure),
     }
-    return [MetricScore(name, value, signature, len(pairs)) for name, value in values.items()]
+    return [
+        MetricScore(name, value, signature, len(pairs), higher_is_better=name != "AER")
+        for name, value in values.items()
+    ]

@@ -3,9 +3,9 @@
 from regard.seq2seq.data.alignment_words import AlignmentWords
 from regard.seq2seq.data.batches import plan_batches
 from regard.seq2seq.data.characters import Characters
-from regard.seq2seq.data.cleaning import Clean, OnBadInput, clean
+from regard.seq2seq.data.cleaning import Clean, OnBadInput, ValidatedCorpus, clean
 from regard.seq2seq.data.fault_text import format_fault
-from regard.seq2seq.data.formats import Pair
+from regard.seq2seq.data.formats import Pair, SpanLink
 from regard.seq2seq.data.lines import Lines, read_lines
 from regard.seq2seq.data.max_length import (
     TOO_LONG,
@@ -15,22 +15,23 @@ from regard.seq2seq.data.max_length import (
     Note,
 )
 from regard.seq2seq.data.overlap import overlap, unknown_characters
-from regard.seq2seq.data.pair_codec import GoldLinks, PairCodec, SpanLink
-from regard.seq2seq.data.pairs import PairCorpus, ValidatedPairs, open_pairs, open_sources
+from regard.seq2seq.data.pair_codec import PairCodec
+from regard.seq2seq.data.pairs import PairCorpus, open_pairs, open_sources
 from regard.seq2seq.data.split import Split, split
 from regard.seq2seq.data.subwords import Subwords
 from regard.seq2seq.data.tokenizer import Encoding, Normal, Tokenizer
 from regard.seq2seq.data.tokenizers import build_tokenizers, load_tokenizer, parse_tokenizer
+from regard.seq2seq.data.windows import Batches, Progress, by_length, windowed
 from regard.seq2seq.data.words import Words
 
 __all__ = [
     "TOO_LONG",
     "AlignmentWords",
+    "Batches",
     "BoundedPairs",
     "Characters",
     "Clean",
     "Encoding",
-    "GoldLinks",
     "LengthWarning",
     "Lines",
     "MaxLength",
@@ -40,13 +41,15 @@ __all__ = [
     "Pair",
     "PairCodec",
     "PairCorpus",
+    "Progress",
     "SpanLink",
     "Split",
     "Subwords",
     "Tokenizer",
-    "ValidatedPairs",
+    "ValidatedCorpus",
     "Words",
     "build_tokenizers",
+    "by_length",
     "clean",
     "format_fault",
     "load_tokenizer",
@@ -58,4 +61,5 @@ __all__ = [
     "read_lines",
     "split",
     "unknown_characters",
+    "windowed",
 ]

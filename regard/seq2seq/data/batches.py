@@ -10,7 +10,7 @@ from regard.attention.core.options import check_int
 
 
 def plan_batches(
-    lengths: Sequence[int] | Sequence[tuple[int, int]] | np.ndarray,
+    lengths: Sequence[int] | Sequence[tuple[int, ...]] | np.ndarray,
     *,
     seed: int,
     epoch: int,

@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final
 
-from regard.seq2seq.batch import Fault
+from regard.seq2seq.batch import Fault, Span
 from regard.seq2seq.data.fault_text import excerpt
 from regard.seq2seq.data.lines import Lines
 from regard.seq2seq.data.misalignment import find_misaligned_line
+
+SpanLink = tuple[Span, Span]
+"""A span of a source linked to a span of its target, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +23,9 @@ class Pair:
     target: str | None
     line: int
     """Counted from 1."""
+
+    links: tuple[SpanLink, ...] | None = None
+    """Gold links, for guided alignment."""
 
     def swapped(self) -> "Pair":
         """The other direction."""

@@ -7,19 +7,23 @@ from collections.abc import Iterable, Iterator
 
 from regard.seq2seq.batch import Fault
 from regard.seq2seq.data.fault_text import excerpt
-from regard.seq2seq.data.formats import Pair
 from regard.seq2seq.data.tokenizer import Tokenizer
 
 
-def overlap(train: Iterable[Pair], valid: Iterable[Pair], path: str) -> Iterator[Fault]:
-    """Sources of the validation set, read from `path`, that are in the training set, too."""
-    seen: dict[bytes, int] = {}
-    for pair in train:
-        seen.setdefault(_key(pair.source), pair.line)
-    for pair in valid:
-        if same := seen.get(_key(pair.source)):
-            what = f"is in the training set, too, at line {same}: {excerpt(pair.source)}"
-            yield Fault("overlap", what, path, pair.line, severe=False)
+def overlap(train: Iterable[tuple[str, str]], valid: Iterable[tuple[str, str]]) -> Iterator[Fault]:
+    """Groups of the validation set that are in the training set, too.
+
+    Args:
+        train: The group of each item, its source say, and where it stands.
+        valid: The same of the validation set.
+    """
+    seen: dict[bytes, str] = {}
+    for group, where in train:
+        seen.setdefault(_key(group), where)
+    for group, where in valid:
+        if same := seen.get(_key(group)):
+            what = f"is in the training set, too, at {same}: {excerpt(group)}"
+            yield Fault("overlap", what, where, severe=False)
 
 
 def unknown_characters(
@@ -47,5 +51,5 @@ def unknown_characters(
         yield Fault("unknown character", what, path, line, severe=False)
 
 
-def _key(source: str) -> bytes:
-    return hashlib.blake2b(source.encode("utf-8", "surrogatepass"), digest_size=12).digest()
+def _key(group: str) -> bytes:
+    return hashlib.blake2b(group.encode("utf-8", "surrogatepass"), digest_size=12).digest()

@@ -1,7 +1,7 @@
 """Pairs of text to batches, and tokens to text."""
 
 from collections.abc import Sequence
-from typing import Protocol, final, runtime_checkable
+from typing import final
 
 import torch
 from jaxtyping import Float, Int
@@ -11,16 +11,6 @@ from regard.seq2seq.batch import BOS, EOS, PAD, UNK, SourceTarget, Span, Tokens
 from regard.seq2seq.data.formats import Pair
 from regard.seq2seq.data.tokenizer import Encoding, Tokenizer
 from regard.seq2seq.errors import DataError
-
-SpanLink = tuple[Span, Span]
-"""A span of a source linked to a span of its target, in characters."""
-
-
-@runtime_checkable
-class GoldLinks(Protocol):
-    """The links of each item of a corpus, by its number."""
-
-    def __getitem__(self, number: int, /) -> Sequence[SpanLink]: ...
 
 
 @final
@@ -35,7 +25,6 @@ class PairCodec:
         source_tokenizer: for sources.
         target_tokenizer: for targets; may be the same.
         copying: give source tokens their target ids, for a pointer-generator.
-        links: gold links of each item, for guided alignment.
         nulls: link a target token without links to the source's EOS.
     """
 
@@ -45,13 +34,12 @@ class PairCodec:
         target_tokenizer: Tokenizer,
         *,
         copying: bool = False,
-        links: GoldLinks | None = None,
         nulls: bool = False,
     ) -> None:
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
         self.copying = copying
-        self._links, self._nulls = links, nulls
+        self._nulls = nulls
 
     def sizes(self, item: Pair) -> tuple[int, int]:
         """Tokens of the source and of the target, BOS and EOS included."""
@@ -59,9 +47,6 @@ class PairCodec:
         if item.target is None:
             return source, 0
         return source, len(self.target_tokenizer.encode(item.target).ids) + 2
-
-    def size(self, item: Pair) -> int:
-        return max(self.sizes(item))
 
     def collate(self, numbers: Sequence[int], items: Sequence[Pair]) -> SourceTarget:
         sources = [self.source_tokenizer.encode(item.source) for item in items]
@@ -138,17 +123,16 @@ class PairCodec:
             for target, item in zip(targets, items, strict=True)
         ]
         batch.target = _tokens([[BOS, *row, EOS] for row in rows], places)
-        if self._links is not None:
-            batch.links = self._link_weights(batch.source, batch.target, batch.items)
+        if any(item.links is not None for item in items):
+            batch.links = self._link_weights(batch.source, batch.target, items)
 
     def _link_weights(
-        self, source: Tokens, target: Tokens, numbers: Sequence[int]
+        self, source: Tokens, target: Tokens, items: Sequence[Pair]
     ) -> Float[Tensor, "batch target source"]:
         """Gold weights: rows for all targets but BOS; linked columns share 1."""
-        assert self._links is not None
-        gold = torch.zeros(len(numbers), target.ids.shape[1] - 1, source.ids.shape[1])
-        for row, number in enumerate(numbers):
-            for ours, theirs in self._links[number]:
+        gold = torch.zeros(len(items), target.ids.shape[1] - 1, source.ids.shape[1])
+        for row, item in enumerate(items):
+            for ours, theirs in item.links or ():
                 columns = _overlapping(source.spans[row], ours)
                 for line in _overlapping(target.spans[row][1:], theirs):
                     gold[row, line, columns] = 1

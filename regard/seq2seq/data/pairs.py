@@ -2,7 +2,8 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from typing import final, overload
+from dataclasses import replace
+from typing import final
 
 from regard.seq2seq.batch import Fault
 from regard.seq2seq.data.fault_text import excerpt, format_fault
@@ -90,10 +91,13 @@ class PairCorpus:
         assert pair is not None  # without a fault there is a pair
         return pair
 
-    def fingerprint(self) -> str:
-        """SHA-256 of the files' bytes, decompressed; their names do not matter."""
+    def where(self, number: int) -> str:
+        return f"{self.paths[0]}, line {number + 1}"
+
+    def fingerprints(self) -> dict[str, str]:
+        """Of the files' bytes, decompressed; their names do not matter."""
         digests = "\n".join(lines.digest for lines in self._rows.files)
-        return hashlib.sha256(digests.encode()).hexdigest()
+        return {"pairs": hashlib.sha256(digests.encode()).hexdigest()}
 
     def faults(self, *, duplicates: bool = True) -> Iterator[Fault]:
         """Faults of the files as a whole, then line by line.
@@ -104,13 +108,13 @@ class PairCorpus:
         first: dict[bytes, int] = {}
         for number in range(len(self)):
             pair, faults = self._inspect(number)
-            yield from faults
+            yield from (replace(fault, item=number) for fault in faults)
             if not duplicates or pair is None or pair.target is None:
                 continue
             same = first.setdefault(_key(pair), pair.line)
             if same != pair.line:
                 what = f"is the same pair as line {same}: {excerpt(pair.source)}"
-                yield Fault("duplicate", what, self.paths[0], pair.line, severe=False)
+                yield Fault("duplicate", what, self.paths[0], pair.line, False, number)
 
     def _inspect(self, number: int) -> tuple[Pair | None, list[Fault]]:
         """A pair, if the line gives one, and its faults."""
@@ -124,34 +128,6 @@ class PairCorpus:
         if row.target is not None:
             faults += _side_faults("target", row.target, row, self.paths[-1], self.longest)
         return row, faults
-
-
-@final
-class ValidatedPairs(Sequence[Pair]):
-    """All pairs of a corpus without severe faults, read lazily."""
-
-    def __init__(self, corpus: PairCorpus) -> None:
-        for fault in corpus.faults(duplicates=False):
-            if fault.severe:
-                raise DataError(f"{format_fault(fault)}. Fix it; regard check lists all faults.")
-        self._corpus = corpus
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The files."""
-        return self._corpus.paths
-
-    def __len__(self) -> int:
-        return len(self._corpus)
-
-    @overload
-    def __getitem__(self, number: int) -> Pair: ...
-    @overload
-    def __getitem__(self, number: slice) -> list[Pair]: ...
-    def __getitem__(self, number: int | slice) -> Pair | list[Pair]:
-        if isinstance(number, slice):
-            return [self[each] for each in range(*number.indices(len(self)))]
-        return self._corpus[number]
 
 
 def _side_faults(side: str, text: str, pair: Pair, path: str, longest: int) -> list[Fault]:

@@ -1,5 +1,6 @@
 """Predictions for a stream of inputs, in order and in bounded memory."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -10,7 +11,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention.core.options import check_int
-from regard.seq2seq.batch import UNK, Batch, Codec
+from regard.seq2seq.batch import UNK, Batch, TextCodec
+from regard.seq2seq.data import windowed
 from regard.seq2seq.decoding.unk_replacement import UnkReplacement
 from regard.seq2seq.protocols import Hypothesis, Prediction, Search, Stepper
 
@@ -62,7 +64,7 @@ class BatchedPredictor(Generic[Item]):
     """
 
     model: Stepper
-    codec: Codec[Item, Batch]
+    codec: TextCodec[Item, Batch]
     search: Search
     sentences: int = 64
     tokens: int = 4096
@@ -83,38 +85,35 @@ class BatchedPredictor(Generic[Item]):
 
         `progress` is called after each batch with how many inputs are done so far.
         """
-        numbered, before = enumerate(inputs), 0
-        while window := list(islice(numbered, self.window)):
-            items = [(number, item) for number, item in window if _has_content(item)]
-            done = {
-                number: [Prediction("", 0.0)] for number, item in window if not _has_content(item)
-            }
-            for part in self._batches(items):
-                done.update(self._predict(part))
-                if progress:
-                    progress(before + len(done))
-            before += len(window)
-            for number, _ in window:
-                yield done.pop(number)
+        return windowed(inputs, self._batches, self._predict, progress, self.window)
 
-    def _batches(self, items: list[tuple[int, Item]]) -> Iterator[list[tuple[int, Item]]]:
-        """The longest inputs first, so that running out of memory happens at once."""
-        sized = [(self.codec.size(item), number, item) for number, item in items]
-        sized.sort(key=lambda entry: (-entry[0], entry[1]))
-        batch: list[tuple[int, Item]] = []
+    def _batches(self, items: Sequence[Item | None]) -> Iterator[list[int]]:
+        """Blank inputs; then the longest first, so that running out of memory happens at once."""
+        if blank := [place for place, item in enumerate(items) if not _has_content(item)]:
+            yield blank
+        sizes = [
+            (-max(self.codec.sizes(item)), place)
+            for place, item in enumerate(items)
+            if _has_content(item)
+        ]
+        batch: list[int] = []
         longest = 0
-        for size, number, item in sized:
-            longest = longest if batch else size
+        for size, place in sorted(sizes):
+            longest = longest if batch else -size
             full = len(batch) == self.sentences or (len(batch) + 1) * longest > self.tokens
             if batch and full:
                 yield batch
-                batch, longest = [], size
-            batch.append((number, item))
+                batch, longest = [], -size
+            batch.append(place)
         if batch:
             yield batch
 
-    def _predict(self, numbered: list[tuple[int, Item]]) -> dict[int, list[Prediction]]:
-        numbers, items = [number for number, _ in numbered], [item for _, item in numbered]
+    def _predict(
+        self, numbers: Sequence[int], given: Sequence[Item | None]
+    ) -> list[list[Prediction]]:
+        items = [item for item in given if _has_content(item)]
+        if not items:
+            return [[Prediction("", 0.0)] for _ in given]
         batch = self.codec.collate(numbers, items).to(self.device)
         hypotheses = self.search(self.model, batch)
         flat = [
@@ -128,10 +127,10 @@ class BatchedPredictor(Generic[Item]):
                 for (item, hypothesis), reread in zip(flat, self._reread(flat), strict=True)
             ]
         )
-        return {
-            number: list(islice(predictions, len(each))) or [Prediction("", float("-inf"))]
-            for number, each in zip(numbers, hypotheses, strict=True)
-        }
+        return [
+            list(islice(predictions, len(each))) or [Prediction("", -math.inf)]
+            for each in hypotheses
+        ]
 
     def _reread(self, flat: list[tuple[Item, Hypothesis]]) -> list[Hypothesis]:
         """The hypotheses with the weights by which UNK is replaced."""

@@ -26,4 +26,4 @@ def perplexity(terms: Iterable[LossTerm]) -> MetricScore:
         raise DataError("perplexity of no tokens is undefined. Give terms with a count above 0.")
     mean = total / count
     value = math.exp(mean) if mean < 700 else math.inf
-    return MetricScore("perplexity", value, "per:token|base:e", count)
+    return MetricScore("perplexity", value, "per:token|base:e", count, higher_is_better=False)

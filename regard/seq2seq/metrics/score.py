@@ -20,6 +20,8 @@ class MetricScore:
     interval: tuple[float, float] | None = None
     """95 % over resampled test sets."""
 
+    higher_is_better: bool = True
+
     def as_json(self) -> dict[str, Any]:
         """For JSON; a non-finite value is None, since JSON has none.
 

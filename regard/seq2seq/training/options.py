@@ -37,9 +37,6 @@ class TrainingOptions:
     watch: str = "loss"
     """Which score of the validation tells the best."""
 
-    maximise: bool = False
-    """Is more of it better?"""
-
     seed: int = 1
     rate: float = 1e-3
     """The highest learning rate."""

@@ -1,6 +1,6 @@
 """What a run is given, what it gives back, and what it hears from a validation."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -20,6 +20,9 @@ class Validation:
     samples: Sequence[str] = ()
     picture: str = ""
     """What was read for one of them, for a terminal; not in the log."""
+
+    lower_is_better: Collection[str] = ("loss",)
+    """Scores of which less is better."""
 
 
 Validate = Callable[[nn.Module, int], Mapping[str, float] | Validation]

@@ -165,7 +165,7 @@ class _Run:
         with average.applied() if average else nullcontext(), torch.no_grad():
             found = self.job.validate(self.model, self.step)
         validation = found if isinstance(found, Validation) else Validation(found)
-        better = self._better(self._watched(validation.scores))
+        better = self._better(validation)
         line = {"validation": validation.scores, "samples": list(validation.samples)}
         self.log.write(self.step, {**line, "best": better})
         self.reporter.validated(self.step, validation, better)
@@ -181,8 +181,9 @@ class _Run:
             f"{', '.join(scores) or 'nothing'}. Give {near[0] if near else 'it a score'}."
         )
 
-    def _better(self, value: float) -> bool:
-        sign = 1 if self.options.maximise else -1
+    def _better(self, validation: Validation) -> bool:
+        value = self._watched(validation.scores)
+        sign = -1 if self.options.watch in validation.lower_is_better else 1
         better = self.best is None or sign * value > sign * self.best.value
         if math.isfinite(value) and better:
             self.best, self.validations_since_best = BestStep(self.step, value), 0

@@ -1,6 +1,6 @@
 """Align: a file of pairs in, which words belong together out."""
 
 from regard.tasks.align.aligner import WordAligner
-from regard.tasks.align.training import train
+from regard.tasks.align.task import TASK
 
-__all__ = ["WordAligner", "train"]
+__all__ = ["TASK", "WordAligner"]

@@ -1,48 +1,88 @@
 """A trained aligner: pairs in, soft alignments of both directions out."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from regard.seq2seq.alignment import UnitWeights, pool_to_units, unit_spans
+from regard.seq2seq.alignment import UnitWeights, format_pharaoh, pool_to_units, unit_spans
 from regard.seq2seq.batch import Span
-from regard.seq2seq.data import MaxLength, Note, Pair, PairCodec
+from regard.seq2seq.data import (
+    MaxLength,
+    Note,
+    Pair,
+    PairCodec,
+    Progress,
+    ValidatedCorpus,
+    by_length,
+    windowed,
+)
 from regard.seq2seq.errors import ConfigError
+from regard.seq2seq.metrics import MetricScore
 from regard.seq2seq.models.aligner import Aligner
-from regard.tasks.align.training import build_aligner, codec_of
+from regard.seq2seq.protocols import Prediction
+from regard.tasks.align.attention_view import attention_map
+from regard.tasks.align.validation import AlignmentValidator
 from regard.tasks.config.align import AlignConfig
-from regard.tasks.pairs.aligning import Progress, in_windows
-from regard.tasks.pairs.lengths import max_length_of, warn
-from regard.tasks.pairs.runs import check_task, open_run
+from regard.tasks.pairs.aligning import Aligning, linked
+from regard.tasks.pairs.lengths import default_max_length, warn_length
+from regard.tasks.plots import AttentionMap
 
 
 class WordAligner:
-    """A model with everything that it needs to align.
+    """The `Predictor` of align: its answer to a pair are the links of its words.
 
-    aligner = WordAligner.load("runs/aligner")
+    aligner = regard.load("runs/aligner")
     """
+
+    symmetry = "product"
+    threshold = 0.5
+    """A link is one that is more probable than not, both directions together."""
 
     def __init__(self, model: Aligner, codec: PairCodec, config: AlignConfig, about: str) -> None:
         self.model, self.codec, self.config, self.about = model.eval(), codec, config, about
-        self.max_length: MaxLength = max_length_of(config)
+        self.max_length: MaxLength = default_max_length(config.data.longest)
         """How long each side may be; `dataclasses.replace` gives another."""
-        self.note: Note = warn
+        self.note: Note = warn_length
         """Hears of each line that was truncated or skipped."""
 
-    @classmethod
-    def load(cls, directory: Path | str, *, last: bool = False) -> "WordAligner":
-        """The best weights of a run by its loss, or its last."""
-        check_task(directory, "align", "Give a run of regard train align.")
-        run = open_run(directory, AlignConfig, last=last)
-        codec = codec_of(run.config, run.texts)
-        unseen = [
-            torch.zeros(len(text), dtype=torch.long)
-            for text in (codec.source_tokenizer, codec.target_tokenizer)
-        ]
-        model = build_aligner(run.config, codec, (unseen[0], unseen[1]))
-        return cls(model, codec, run.config, run.restore(model))
+    def aligner(self, reverse: object = None) -> "WordAligner":
+        """Itself, for it has both directions."""
+        if reverse is not None:
+            raise ConfigError("--reverse: an aligner has both directions. Leave the option out.")
+        return self
+
+    def check(self, pairs: ValidatedCorpus[Pair]) -> None:
+        """Any pair can be aligned."""
+
+    def stream(
+        self, items: Iterable[Pair], *, progress: Progress | None = None
+    ) -> Iterator[list[Prediction]]:
+        """For each pair its links between words, as `0-0 1-2`."""
+        options = Aligning(symmetry=self.symmetry, threshold=self.threshold)
+        for soft in self.soft(items, progress=progress):
+            yield [Prediction(format_pharaoh(linked(soft, options).links), 0.0)]
+
+    def evaluate(
+        self, items: Sequence[Pair], *, progress: Progress | None = None
+    ) -> list[MetricScore]:
+        """How far both directions agree, and the perplexity of a word by both together."""
+        kept = [pair for item in items if (pair := self.bounded(item)).source and pair.target]
+        scores = AlignmentValidator(kept, self.codec, len(kept))(self.model, 0).scores
+        return [
+            MetricScore("agreement", scores["agreement"], "links:argmax|directions:2", len(kept)),
+            MetricScore(
+                "perplexity", math.exp(scores["loss"]), "per:word|base:e", len(kept),
+                higher_is_better=False,
+            ),
+        ]  # fmt: skip
+
+    def attention(
+        self, item: Pair, *, units: str = "", layer: str = "", maps: str = "one"
+    ) -> AttentionMap:
+        """How probable each link of a pair is."""
+        return attention_map(self, item, units=units or "word", layer=layer, one=maps == "one")
 
     def bounded(self, pair: Pair) -> Pair:
         """As much of the pair as may be read; nothing if it is skipped."""
@@ -67,7 +107,9 @@ class WordAligner:
         if layer:
             raise ConfigError(f"--layer {layer}: an aligner has no layers. Leave it out.")
         kept = (self.bounded(pair) for pair in pairs)
-        return in_windows(self.codec, kept, lambda some: self._batch(some, units), progress)
+        return windowed(
+            kept, by_length(self.codec), lambda _, some: self._batch(some, units), progress
+        )
 
     def _batch(
         self, pairs: Sequence[Pair], units: str

@@ -1,20 +1,23 @@
 """What an aligner finds for one pair, to be drawn."""
 
+from typing import TYPE_CHECKING
+
 import torch
 
 from regard.seq2seq.alignment import product
 from regard.seq2seq.data import Pair
 from regard.seq2seq.errors import DataError
-from regard.tasks.align.aligner import WordAligner
 from regard.tasks.pairs.aligning import unit_texts
 from regard.tasks.plots import AttentionMap
 from regard.tasks.plots.terminal_text import isolate
 
+if TYPE_CHECKING:
+    from regard.tasks.align.aligner import WordAligner
+
 
 def attention_map(
-    aligner: WordAligner,
-    text: str,
-    target: str | None,
+    aligner: "WordAligner",
+    item: Pair,
     *,
     units: str = "word",
     layer: str = "",
@@ -24,17 +27,16 @@ def attention_map(
 
     Args:
         aligner: Who finds it.
-        text: The source.
-        target: An aligner writes none of its own, so that it must be given.
+        item: A pair; an aligner writes no target of its own, so that it must be given.
         units: "word", "subword" (what the model counts as words) or "char".
         layer: None: an aligner has no layers.
         one: Both directions together only?
     """
-    if not text.strip():
+    if not item.source.strip():
         raise DataError("the text is empty. Give one that can be read.")
-    if target is None or not target.strip():
+    if item.target is None or not item.target.strip():
         raise DataError("an aligner writes nothing. Give the target, too, after the text.")
-    pair = aligner.bounded(Pair(text, target, 1))
+    pair = aligner.bounded(item)
     if not pair.source:
         raise DataError("the text is too long and too_long is skip. Give a shorter one.")
     forward, backward = next(aligner.soft([pair], units=units, layer=layer))

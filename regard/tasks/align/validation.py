@@ -22,13 +22,13 @@ class AlignmentValidator:
         codec: Makes batches of them.
     """
 
-    def __init__(self, pairs: Sequence[Pair], codec: PairCodec) -> None:
-        self.pairs, self.codec = list(pairs[:: -(-len(pairs) // PAIRS) or 1]), codec
+    def __init__(self, pairs: Sequence[Pair], codec: PairCodec, most: int = PAIRS) -> None:
+        self.pairs, self.codec = list(pairs[:: -(-len(pairs) // max(1, most)) or 1]), codec
 
     def __call__(self, model: nn.Module, _: int) -> Validation:
         assert isinstance(model, Aligner)
         device = next(model.parameters()).device
-        lengths = [self.codec.size(pair) for pair in self.pairs]
+        lengths = [max(self.codec.sizes(pair)) for pair in self.pairs]
         loss, count = 0.0, 0
         links: tuple[list[Links], list[Links]] = [], []
         for numbers in plan_batches(lengths, seed=0, epoch=0, tokens=TOKENS):

@@ -4,6 +4,7 @@ from typing import Literal
 
 from regard.tasks.config.data import AlignDataConfig
 from regard.tasks.config.options import Options, Width
+from regard.tasks.config.task import TaskConfig
 from regard.tasks.config.tokenizer import AlignmentTokenizerConfig, AlignmentWordsConfig
 from regard.tasks.config.training import AlignerTrainingConfig
 
@@ -21,7 +22,7 @@ class AlignerConfig(Options):
     """The widest jump from word to word that is told apart from wider ones."""
 
 
-class AlignConfig(Options):
+class AlignConfig(TaskConfig):
     """From pairs of text to a model that says which words belong together."""
 
     task: Literal["align"] = "align"

@@ -7,9 +7,10 @@ from typing import Any
 
 from regard.seq2seq.errors import ConfigError
 from regard.tasks.config.options import Options
+from regard.tasks.config.schema import path_keys
 from regard.tasks.config.toml import as_value
 
-MAY_CHANGE = (
+FREE = (
     "training.steps",
     "training.patience",
     "training.save_every",
@@ -18,13 +19,8 @@ MAY_CHANGE = (
     "training.threads",
     "training.device",
     "decoding",
-    "data.train",
-    "data.valid",
-    "data.links",
 )
-"""Keys, and a whole table, that leave what a run has learned so far as it is.
-
-Files may lie elsewhere: what is in them is compared by its hash when the run goes on."""
+"""Keys, and a whole table, that leave what a run has learned so far as it is."""
 
 
 def flatten(config: Options) -> str:
@@ -59,21 +55,30 @@ def _differing(old: Mapping[str, Any], new: Mapping[str, Any], before: str) -> I
             yield f"{before}{key}"
 
 
-def may_change(path: str) -> bool:
+def may_change(shape: type[Options], path: str) -> bool:
     """May a resumed run have another value here?"""
-    return any(path == free or path.startswith(f"{free}.") for free in MAY_CHANGE)
+    return any(path == free or path.startswith(f"{free}.") for free in free_keys(shape))
+
+
+def free_keys(shape: type[Options]) -> list[str]:
+    """Keys and tables that may change on resume.
+
+    Files may lie elsewhere: their content is compared by its hash.
+    """
+    paths = (".".join(path) for path in path_keys(shape))
+    return [*FREE, *paths]
 
 
 def check_resumable(old: Options, new: Options) -> None:
     """Raise if a run that began with the old configuration cannot go on with the new one."""
-    held = [path for path in difference(old, new) if not may_change(path)]
+    held = [path for path in difference(old, new) if not may_change(type(new), path)]
     if not held:
         return
     was, now = (as_value(_at(config, held[0].split("."))) for config in (old, new))
     also = f" (and {', '.join(held[1:])} changed too)" if held[1:] else ""
     raise ConfigError(
         f"{held[0]} is {now}, but this run began with {was}{also}. Go on with the old value or "
-        f"take another folder; only {', '.join(MAY_CHANGE)} may change."
+        f"take another folder; only {', '.join(free_keys(type(new)))} may change."
     )
 
 

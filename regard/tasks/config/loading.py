@@ -35,23 +35,27 @@ def load(
     *,
     defaults: Mapping[str, Any] | None = None,
     path: str | os.PathLike[str] | None = None,
-    said: Sequence[ConfigSource] = (),
+    overrides: Sequence[ConfigSource] = (),
 ) -> Loaded:
-    """A configuration: the task's defaults, over them a file, over that the command line.
+    """A configuration: its defaults, over them a file, over that the command line.
+
+    The defaults are a layer like the others: setting one key of a table leaves the rest as they are
+    in this task, which need not be as the table has them elsewhere.
 
     >>> from regard.tasks.config.translate import TranslateConfig
-    >>> load(TranslateConfig, said=[setting("model.score=dot")]).model.score
+    >>> load(TranslateConfig, overrides=[setting("model.score=dot")]).model.score
     DotConfig(kind='dot')
 
     Args:
         shape: The class of the task's configuration.
-        defaults: What the task has otherwise than the class.
+        defaults: What is otherwise than in the class.
         path: A TOML file.
-        said: What the command line says; see `setting`.
+        overrides: What the command line says; see `setting`.
     """
     written = [] if path is None else [read_toml(path)]
-    layers = [ConfigSource("the defaults", defaults or {}), *written, *said]
-    values = merge([layer.values for layer in layers], shape)
+    layers = [ConfigSource("the defaults", defaults or {}), *written, *overrides]
+    lowest = shape().model_dump(exclude_none=True)
+    values = merge([lowest, *(layer.values for layer in layers)], shape)
     try:
         return shape.model_validate(with_kinds(values, shape))
     except ValidationError as error:

@@ -1,6 +1,7 @@
 """What every table of a configuration is: closed, frozen, and documented key by key."""
 
 from abc import ABC
+from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -49,7 +50,16 @@ def at_most(most: int) -> AfterValidator:
     return AfterValidator(checked)
 
 
+@dataclass(frozen=True)
+class PathKey:
+    """Marks a key that names files: these are looked for, and may lie elsewhere on resume."""
+
+    folders: bool = False
+    """May it name folders, too?"""
+
+
 Texts = Annotated[tuple[Annotated[str, AfterValidator(_encodable)], ...], BeforeValidator(_listed)]
+Paths = Annotated[Texts, PathKey()]
 Count = Annotated[int, Field(ge=0), at_most(2**31 - 1)]
 Size = Annotated[int, Field(ge=1), at_most(2**31 - 1)]
 Width = Annotated[int, Field(ge=1), at_most(2**16)]

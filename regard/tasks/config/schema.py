@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
-from regard.tasks.config.options import Options
+from regard.tasks.config.options import Options, PathKey
 
 Shape = type[Options]
 """The class of a table."""
@@ -55,6 +55,18 @@ def every_path(shape: Shape, before: Path = ()) -> Iterator[Path]:
         yield (*before, key)
         for table in members(shape, key):
             yield from every_path(table, (*before, key))
+
+
+def path_keys(shape: Shape) -> dict[Path, PathKey]:
+    """The keys that name files, with what they may name."""
+    found: dict[Path, PathKey] = {}
+    for key, field in shape.model_fields.items():
+        for mark in field.metadata:
+            if isinstance(mark, PathKey):
+                found[(key,)] = mark
+        for table in members(shape, key):
+            found |= {(key, *path): mark for path, mark in path_keys(table).items()}
+    return found
 
 
 @dataclass(frozen=True, slots=True)

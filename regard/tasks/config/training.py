@@ -74,6 +74,9 @@ class OptimizationConfig(Options, ABC):
     ema: Share
     """How slowly averaged weights follow the weights; 0: no average is kept."""
 
+    watch: str = "loss"
+    """Which score of a validation tells the best weights."""
+
     patience: Count = 0
     """Stop after so many validations without a better one; 0: never."""
 

@@ -5,12 +5,12 @@ from typing import Literal
 from regard.tasks.config.data import PairDataConfig
 from regard.tasks.config.decoding import DecodingConfig
 from regard.tasks.config.model import BahdanauConfig, ModelConfig
-from regard.tasks.config.options import Options
+from regard.tasks.config.task import TaskConfig
 from regard.tasks.config.tokenizer import BpeConfig, TokenizerConfig
 from regard.tasks.config.training import TrainingConfig
 
 
-class TranslateConfig(Options):
+class TranslateConfig(TaskConfig):
     """From pairs of text to a model that translates."""
 
     task: Literal["translate"] = "translate"

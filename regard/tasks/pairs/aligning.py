@@ -1,9 +1,8 @@
 """From soft alignments of pairs to links, whatever kind of model they come from."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from jaxtyping import Float
 from torch import Tensor
@@ -22,16 +21,11 @@ from regard.seq2seq.alignment import (
     unit_spans,
 )
 from regard.seq2seq.batch import Span
-from regard.seq2seq.data import Pair, PairCodec, plan_batches
-
-WINDOW, TOKENS = 4096, 4096
-"""How many pairs are held at once, and how many tokens are in a batch."""
+from regard.seq2seq.data import Pair, PairCodec, Progress, ValidatedCorpus
 
 ONE_WAY = ("forward", "backward")
 """Symmetrisations that are none."""
 
-Progress = Callable[[int], None]
-Read = TypeVar("Read")
 Weights = Float[Tensor, "target source"]
 Soft = tuple[UnitWeights, UnitWeights | None]
 """What target units read of source units; and source units of target units, if that is known."""
@@ -42,6 +36,18 @@ class Aligns(Protocol):
     """Whoever can be asked which words of given pairs belong together."""
 
     codec: PairCodec
+
+    symmetry: str
+    """How its two directions become one, unless somebody says otherwise."""
+
+    threshold: float
+    """Above which the product of both directions is a link, likewise."""
+
+    def bounded(self, pair: Pair) -> Pair:
+        """As much of the pair as may be read; an empty one if it is skipped."""
+
+    def check(self, pairs: ValidatedCorpus[Pair]) -> None:
+        """Raise if some of them cannot be aligned, before anything is computed."""
 
     def soft(
         self,
@@ -103,34 +109,6 @@ def alignments(
     """The links of each pair, with the weights that they come from."""
     soft = who.soft(pairs, units=options.units, layer=options.layer, progress=progress)
     return (linked(each, options) for each in soft)
-
-
-def in_windows(
-    codec: PairCodec,
-    pairs: Iterable[Pair],
-    read: Callable[[Sequence[Pair]], Iterable[Read]],
-    progress: Progress | None = None,
-) -> Iterator[Read]:
-    """What is read of each pair, in their order, by batches of alike lengths.
-
-    Args:
-        codec: Knows how long they are.
-        pairs: Any number of them; a window is held at a time.
-        read: Answers a batch, pair by pair.
-        progress: Hears how many pairs are done.
-    """
-    stream, done = iter(pairs), 0
-    while window := list(islice(stream, WINDOW)):
-        found: dict[int, Read] = {}
-        for numbers in plan_batches(
-            [codec.size(p) for p in window], seed=0, epoch=0, tokens=TOKENS
-        ):
-            some = [window[number] for number in numbers]
-            found.update(zip(numbers, read(some), strict=True))
-            if progress is not None:
-                progress(done + len(found))
-        done += len(window)
-        yield from (found[number] for number in range(len(window)))
 
 
 def linked(soft: Soft, options: Aligning) -> Alignment:

@@ -3,22 +3,21 @@
 import warnings
 
 from regard.seq2seq.data import LengthWarning, MaxLength
-from regard.tasks.config.align import AlignConfig
-from regard.tasks.config.translate import TranslateConfig
+from regard.tasks.config.decoding import DecodingConfig
 
 FACTOR = 4
-"""How many times the longest text of its training: far beyond, no answer is worth its time."""
+"""How many times the longest training text: far beyond, no answer is worth its time."""
 
 
-def max_length_of(config: TranslateConfig | AlignConfig) -> MaxLength:
-    """As the configuration says, else by what the model was trained on."""
-    usual = FACTOR * config.data.longest
-    if isinstance(config, AlignConfig):
+def default_max_length(longest: int, decoding: DecodingConfig | None = None) -> MaxLength:
+    """By the longest training text, unless the configuration says otherwise."""
+    usual = FACTOR * longest
+    if decoding is None:
         return MaxLength(usual, usual)
-    given = config.decoding
-    return MaxLength(given.max_source_length or usual, given.max_length or usual, given.too_long)
+    source, target = decoding.max_source_length or usual, decoding.max_length or usual
+    return MaxLength(source, target, decoding.too_long)
 
 
-def warn(line: str) -> None:
-    """What a program hears of a text that was truncated or skipped, unless it listens itself."""
+def warn_length(line: str) -> None:
+    """What a program is told of a truncated or skipped text, unless it sets `note`."""
     warnings.warn(line, LengthWarning, stacklevel=2)

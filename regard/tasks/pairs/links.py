@@ -1,75 +1,82 @@
 """Given alignments for guided training, line by line beside the pairs that they belong to."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import final
 
 from regard.seq2seq.alignment import Gold, check_range, read_pharaoh, unit_spans
-from regard.seq2seq.batch import Fault
-from regard.seq2seq.data import Lines, PairCorpus, SpanLink, format_fault, read_lines
+from regard.seq2seq.batch import Corpus, Fault
+from regard.seq2seq.data import Lines, Pair, SpanLink
 from regard.seq2seq.errors import DataError
-from regard.tasks.config.data import PairDataConfig
 
 
 @final
-class AlignmentLinks:
-    """For each pair of a corpus which characters belong together; read when they are asked for.
-
-    No sequence: a line may be broken, and asking for it says so.
+class LinkedPairs:
+    """A `Corpus` of pairs that carry their links, read lazily.
 
     Args:
-        lines: A line of links for each line of the corpus.
         corpus: The pairs.
+        lines: A line of links for each of them.
         units: What the links count: "word" or "char".
     """
 
-    def __init__(self, lines: Lines, corpus: PairCorpus, units: str) -> None:
-        self._lines, self._corpus, self._units = lines, corpus, units
+    def __init__(self, corpus: Corpus[Pair], lines: Lines, units: str) -> None:
+        self._corpus, self._lines, self._units = corpus, lines, units
 
     @property
-    def digest(self) -> str:
-        """SHA-256 of the file."""
-        return self._lines.digest
+    def paths(self) -> Sequence[str]:
+        return [*self._corpus.paths, self._lines.path]
 
     def __len__(self) -> int:
-        return len(self._lines)
+        return len(self._corpus)
 
-    def __getitem__(self, number: int) -> list[SpanLink]:
+    def __getitem__(self, number: int) -> Pair:
         pair = self._corpus[number]
-        (given,) = read_pharaoh([self._lines[number]], self._lines.path, line=number + 1)
-        sides = [unit_spans(self._units, text, []) for text in (pair.source, pair.target or "")]
-        check_range([given], [(len(sides[0]), len(sides[1]))], self._lines.path, line=number + 1)
-        return [(sides[0][source], sides[1][target]) for source, target in _meant(given)]
+        return replace(pair, links=tuple(self._links(pair, number)))
 
-    def faults(self, numbers: Iterable[int]) -> Iterator[Fault]:
-        """What is wrong with the links of these pairs."""
-        path = self._lines.path
-        if len(self) != len(self._corpus):
+    def where(self, number: int) -> str:
+        return self._corpus.where(number)
+
+    def fingerprints(self) -> dict[str, str]:
+        return {**self._corpus.fingerprints(), "links": self._lines.digest}
+
+    def faults(self, *, duplicates: bool = True) -> Iterator[Fault]:
+        """Those of the pairs; then those of the links, of the pairs that have none."""
+        bad = set()
+        for fault in self._corpus.faults(duplicates=duplicates):
+            if fault.severe:
+                bad.add(fault.item)
+            yield fault
+        if len(self._lines) != len(self):
             what = (
-                f"has {len(self)} lines of links, but {', '.join(self._corpus.paths)} has "
-                f"{len(self._corpus)} pairs; each pair needs its line"
+                f"has {len(self._lines)} lines of links, but {', '.join(self._corpus.paths)} has "
+                f"{len(self)} pairs; each pair needs its line"
             )
-            yield Fault("mismatched counts", what, path)
+            yield Fault("mismatched counts", what, self._lines.path)
             return
-        for number in numbers:
-            try:
-                self[number]
-            except DataError as error:
-                what = str(error).removeprefix(f"{path}, line {number + 1}: ").removesuffix(".")
-                yield Fault("bad links", what, path, number + 1)
+        for number in range(len(self)):
+            if number not in bad:
+                yield from self._link_faults(number)
 
-    def check(self, numbers: Iterable[int]) -> None:
-        """Raise if something is wrong with the links of these pairs."""
-        for fault in self.faults(numbers):
-            line = format_fault(fault)
-            raise DataError(line if line.endswith("?") else f"{line}.")
+    def _link_faults(self, number: int) -> Iterator[Fault]:
+        path, line = self._lines.path, number + 1
+        try:
+            self._links(self._corpus[number], number)
+        except DataError as error:
+            what = str(error).removeprefix(f"{path}, line {line}: ").removesuffix(".")
+            yield Fault("bad links", what, path, line, item=number)
+
+    def _links(self, pair: Pair, number: int) -> list[SpanLink]:
+        path, line = self._lines.path, number + 1
+        (given,) = read_pharaoh([self._lines[number]], path, line=line)
+        source, target = (
+            unit_spans(self._units, text, []) for text in (pair.source, pair.target or "")
+        )
+        check_range([given], [(len(source), len(target))], path, line=line)
+        return [(source[ours], target[theirs]) for ours, theirs in _guiding(given)]
 
 
-def _meant(given: Gold) -> list[tuple[int, int]]:
-    """What guides a word: its sure links if it has any, else the possible ones."""
-    told = {target for _, target in given.sure}
-    return sorted(given.sure | {link for link in given.possible if link[1] not in told})
-
-
-def open_links(data: PairDataConfig, corpus: PairCorpus) -> AlignmentLinks:
-    """The links that a configuration names, for its pairs."""
-    return AlignmentLinks(read_lines(data.links[0]), corpus, data.link_units)
+def _guiding(given: Gold) -> list[tuple[int, int]]:
+    """The links that guide a word: its sure ones if it has any, else the possible ones."""
+    surely = {target for _, target in given.sure}
+    return sorted(given.sure | {link for link in given.possible if link[1] not in surely})

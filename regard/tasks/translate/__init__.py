@@ -1,6 +1,6 @@
-"""Translate: a file of pairs in, a model that answers out."""
+"""Translate: a file of pairs in, a model out that writes a target for each source."""
 
-from regard.tasks.translate.training import train
-from regard.tasks.translate.translator import Translator, load_ensemble
+from regard.tasks.translate.task import TASK
+from regard.tasks.translate.translator import Translator
 
-__all__ = ["Translator", "load_ensemble", "train"]
+__all__ = ["TASK", "Translator"]

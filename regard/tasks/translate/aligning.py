@@ -1,16 +1,20 @@
 """Soft word alignments of given pairs, by what a translator reads for them."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from regard.seq2seq.alignment import Argmax, UnitWeights, pool_to_units, unit_spans
 from regard.seq2seq.batch import SourceTarget
-from regard.seq2seq.data import BoundedPairs, Pair
+from regard.seq2seq.data import BoundedPairs, Pair, Progress, ValidatedCorpus, by_length, windowed
 from regard.seq2seq.decoders.attention_maps import LATER
 from regard.seq2seq.errors import ConfigError
-from regard.tasks.pairs.aligning import Progress, Soft, agreement, in_windows
+from regard.tasks.pairs.aligning import Soft, agreement
 from regard.tasks.translate.guided_alignment import is_guided
 from regard.tasks.translate.layer_choice import layers, token_weights, usual_layer
-from regard.tasks.translate.translator import Translator
+from regard.tasks.translate.oov_check import check_oov
+
+if TYPE_CHECKING:
+    from regard.tasks.translate.translator import Translator
 
 TRIED = 200
 """By how many pairs two directions agree on their layers."""
@@ -24,8 +28,17 @@ class ByAttention:
         other: From target to source.
     """
 
-    def __init__(self, one: Translator, other: Translator | None = None) -> None:
+    symmetry = "grow-diag-final-and"
+    threshold = 0.3
+
+    def __init__(self, one: "Translator", other: "Translator | None" = None) -> None:
         self.one, self.other, self.codec = one, other, one.codec
+
+    def check(self, pairs: ValidatedCorpus[Pair]) -> None:
+        """Raise if a vocabulary cannot spell what it is given as a target."""
+        check_oov(self.one, pairs)
+        if self.other is not None:
+            check_oov(self.other, pairs, swapped=True)
 
     def bounded(self, pair: Pair) -> Pair:
         """As much of the pair as each direction may read; nothing if it is skipped."""
@@ -56,7 +69,7 @@ class ByAttention:
         )
 
 
-def check_reads(translator: Translator) -> None:
+def check_reads(translator: "Translator") -> None:
     """Raise if none of its models has attention."""
     if not translator.readers:
         raise ConfigError(
@@ -66,7 +79,7 @@ def check_reads(translator: Translator) -> None:
 
 
 def soft_alignments(
-    translator: Translator,
+    translator: "Translator",
     pairs: Iterable[Pair],
     *,
     units: str = "word",
@@ -84,14 +97,17 @@ def soft_alignments(
     """
     check_reads(translator)  # told before anything is computed
     kept = (translator.bounded(pair) or pair.emptied() for pair in pairs)
-    return in_windows(
-        translator.codec, kept, lambda some: _batch(translator, some, units, layer), progress
+    return windowed(
+        kept,
+        by_length(translator.codec),
+        lambda _, some: _batch(translator, some, units, layer),
+        progress,
     )
 
 
 def agreeing_layers(
-    forward: Translator,
-    backward: Translator,
+    forward: "Translator",
+    backward: "Translator",
     pairs: Sequence[Pair],
     units: str = "word",
     layer: str = "",
@@ -117,7 +133,7 @@ def agreeing_layers(
     )
 
 
-def _tried(translator: Translator) -> list[str]:
+def _tried(translator: "Translator") -> list[str]:
     """What may be where words look for their like: a layer as it is, or a token later."""
     if is_guided(translator.config):
         return [usual_layer(translator.config)]
@@ -126,14 +142,14 @@ def _tried(translator: Translator) -> list[str]:
 
 
 def _batch(
-    translator: Translator, pairs: Sequence[Pair], units: str, layer: str
+    translator: "Translator", pairs: Sequence[Pair], units: str, layer: str
 ) -> list[UnitWeights]:
     batch = translator.codec.collate(range(len(pairs)), pairs)
     return by_pair(translator, batch, pairs, units, layer)
 
 
 def by_pair(
-    translator: Translator, batch: SourceTarget, pairs: Sequence[Pair], units: str, layer: str
+    translator: "Translator", batch: SourceTarget, pairs: Sequence[Pair], units: str, layer: str
 ) -> list[UnitWeights]:
     """For each row of a batch what the units of its target read of those of its source."""
     assert batch.target is not None

@@ -1,6 +1,8 @@
 """What a translator looked at for one text, by units that people count in."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -12,19 +14,21 @@ from regard.tasks.plots import AttentionMap
 from regard.tasks.plots.terminal_text import isolate
 from regard.tasks.translate.forced_attention import check_has_attention, forced_attention
 from regard.tasks.translate.layer_choice import layers, usual_layer
-from regard.tasks.translate.translator import Translator
 
-Choice = Callable[[Translator, str], list[str]]
+if TYPE_CHECKING:
+    from regard.tasks.translate.translator import Translator
+
+Choice = Callable[["Translator", str], list[str]]
 
 
 def attention_map(
-    translator: Translator,
+    translator: "Translator",
     pair: Pair,
     *,
     forced: bool = True,
     units: str = "word",
     layer: str = "",
-    readings: str = "one",
+    maps: str = "one",
 ) -> AttentionMap:
     """What was read of a source when each word of its target was predicted.
 
@@ -34,7 +38,7 @@ def attention_map(
         forced: Was the target given? Else it is the model's own answer.
         units: "word", "subword" or "char".
         layer: Whose reading, as in "decoder.2"; the model's own choice if empty.
-        readings: "one", "several" (the heads of the layer if it is named, else the layers), "all".
+        maps: "one", "several" (the heads of the layer if it is named, else the layers), "all".
     """
     pair = check_has_attention(translator, pair)
     texts = (pair.source, pair.target or "")
@@ -42,7 +46,7 @@ def attention_map(
         [text[start:end].strip() or " " for start, end in spans]
         for text, spans in zip(texts, pair_unit_spans(translator.codec, pair, units), strict=True)
     )
-    read = forced_attention(translator, pair, units, CHOICES[readings](translator, layer))
+    read = forced_attention(translator, pair, units, CHOICES[maps](translator, layer))
     found = {
         named(translator, name): torch.cat([own.weights, own.nothing[:, None]], 1)
         for name, own in read.items()
@@ -57,29 +61,30 @@ def attention_map(
     )
 
 
-def given(translator: Translator, text: str, target: str | None, beam: int | None = None) -> Pair:
-    """The text with its target, or with the model's own answer."""
-    if not text.strip():
+def answered(translator: "Translator", item: Pair) -> Pair:
+    """As much of the item as may be read, with its target or with the model's own answer."""
+    if not item.source.strip():
         raise DataError("the text is empty. Give one that can be read.")
-    text = check_has_attention(translator, Pair(text, None, 1)).source
+    source = check_has_attention(translator, replace(item, target=None)).source
+    target = item.target
     if target is None:
-        target = translator.predict([text], beam=beam)[0].text
+        target = translator.predict([source])[0].text
         if not target.strip():
             raise DataError("the model's answer is empty, so it has no words. Give a target.")
     if not target.strip():
         raise DataError("the target is empty. Give one with words, or none for the model's own.")
-    return check_has_attention(translator, Pair(text, target, 1))
+    return check_has_attention(translator, Pair(source, target, item.line))
 
 
-def _one(translator: Translator, layer: str) -> list[str]:
+def _one(translator: "Translator", layer: str) -> list[str]:
     return [layer or usual_layer(translator.config)]
 
 
-def _several(translator: Translator, layer: str) -> list[str]:
+def _several(translator: "Translator", layer: str) -> list[str]:
     return (layer and _heads(translator, layer)) or layers(translator.config)
 
 
-def _all(translator: Translator, layer: str) -> list[str]:
+def _all(translator: "Translator", layer: str) -> list[str]:
     """The one that is shown first, the other layers, and every head."""
     known = layers(translator.config)
     heads = [head for name in known for head in _heads(translator, name)]
@@ -89,7 +94,7 @@ def _all(translator: Translator, layer: str) -> list[str]:
 CHOICES: Mapping[str, Choice] = {"one": _one, "several": _several, "all": _all}
 
 
-def _heads(translator: Translator, layer: str) -> list[str]:
+def _heads(translator: "Translator", layer: str) -> list[str]:
     """The names of a layer's heads; a head is its own only one."""
     config = translator.config.model
     if config.kind != "transformer":
@@ -98,7 +103,7 @@ def _heads(translator: Translator, layer: str) -> list[str]:
     return [layer] if "/" in name else [f"{name}/head.{n}{later}" for n in range(config.heads)]
 
 
-def named(translator: Translator, layer: str) -> str:
+def named(translator: "Translator", layer: str) -> str:
     """A layer for people: its name says whether it is the mean of several heads."""
     config, name = translator.config.model, layer or usual_layer(translator.config)
     if config.kind != "transformer" or "/" in name:

@@ -7,7 +7,7 @@ of its words fall?
 
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float
@@ -16,10 +16,13 @@ from torch import Tensor
 from regard.seq2seq.batch import BOS, SourceTarget, Span
 from regard.seq2seq.data import Pair
 from regard.seq2seq.protocols import Stepper
+from regard.tasks.faithfulness import Faithfulness
 from regard.tasks.pairs.aligning import pair_unit_spans
 from regard.tasks.translate.forced_attention import check_has_attention, forced_attention
 from regard.tasks.translate.layer_choice import usual_layer
-from regard.tasks.translate.translator import Translator
+
+if TYPE_CHECKING:
+    from regard.tasks.translate.translator import Translator
 
 MOST = 64
 """So many words of a source are left out at most: those that are read most."""
@@ -28,59 +31,8 @@ TOKENS = 4096
 """In a batch of sources with a word left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Faithfulness:
-    """What was read, beside what was needed."""
-
-    source: list[str]
-    target: list[str]
-    entropy: list[float]
-    """Of each target word's weights, in bits; the end of the source counts as a word."""
-
-    erased: list[int]
-    """Which source words were left out."""
-
-    weights: Float[Tensor, "target erased"]
-    """How much was read of these."""
-
-    drops: Float[Tensor, "target erased"]
-    """By how much the log-probability of each target word falls without them."""
-
-    on_punctuation: float
-    """What share of the reading lies on tokens that are nothing else."""
-
-    on_end: float
-    """What share lies on the end of the source."""
-
-    @property
-    def most_read(self) -> list[int]:
-        """For each target word, of the erased source words the one that is read most."""
-        return [self.erased[place] for place in self.weights.argmax(-1).tolist()]
-
-    @property
-    def most_needed(self) -> list[int]:
-        """For each target word the source word without which it falls most."""
-        return [self.erased[place] for place in self.drops.argmax(-1).tolist()]
-
-    @property
-    def agreement(self) -> float:
-        """What share of the target words read most what they need most."""
-        pairs = list(zip(self.most_read, self.most_needed, strict=True))
-        return sum(read == needed for read, needed in pairs) / len(pairs)
-
-    @property
-    def correlation(self) -> float | None:
-        """Spearman's, the mean over target words; None if no word has an order to compare."""
-        found = [
-            value
-            for own, drop in zip(self.weights, self.drops, strict=True)
-            if (value := rank_correlation(own, drop)) is not None
-        ]
-        return sum(found) / len(found) if found else None
-
-
-def faithfulness(
-    translator: Translator, pair: Pair, *, units: str = "word", layer: str = ""
+def measure_faithfulness(
+    translator: "Translator", pair: Pair, *, units: str = "word", layer: str = ""
 ) -> Faithfulness:
     """Read, leave out, score again."""
     layer, pair = layer or usual_layer(translator.config), check_has_attention(translator, pair)
@@ -102,7 +54,7 @@ def faithfulness(
 
 @torch.inference_mode()
 def erasure(
-    translator: Translator, pair: Pair, erased: Sequence[Span], units: Sequence[Span]
+    translator: "Translator", pair: Pair, erased: Sequence[Span], units: Sequence[Span]
 ) -> Float[Tensor, "unit erased"]:
     """By how much the log-probability of each unit of the target falls without parts of the source.
 
@@ -113,7 +65,7 @@ def erasure(
         units: Where the units of the target lie.
     """
     asked = [pair, *(Pair(without(pair.source, span), pair.target, pair.line) for span in erased)]
-    size = max(1, TOKENS // translator.codec.size(pair))
+    size = max(1, TOKENS // max(translator.codec.sizes(pair)))
     rows = []
     for first in range(0, len(asked), size):
         some = asked[first : first + size]
@@ -157,23 +109,6 @@ def entropies(weights: Float[Tensor, "target source"]) -> list[float]:
     return (torch.special.entr(shares).sum(-1) / torch.log(torch.tensor(2.0))).tolist()
 
 
-def rank_correlation(one: Float[Tensor, " item"], other: Float[Tensor, " item"]) -> float | None:
-    """Spearman's: of ranks, equal values sharing theirs; None if either has no order.
-
-    >>> rank_correlation(torch.tensor([0.1, 0.2, 0.7]), torch.tensor([0.0, 5.0, 9.0]))
-    1.0
-    """
-    centred = [_ranks(values) - (len(values) - 1) / 2 for values in (one, other)]
-    scale = torch.sqrt(centred[0].square().sum() * centred[1].square().sum())
-    return None if scale == 0 else float(centred[0] @ centred[1] / scale)
-
-
-def _ranks(values: Float[Tensor, " item"]) -> Float[Tensor, " item"]:
-    smaller = (values[None] < values[:, None]).sum(-1)
-    alike = (values[None] == values[:, None]).sum(-1)
-    return smaller + (alike - 1) / 2
-
-
 def _belonging(tokens: Sequence[Span], units: Sequence[Span]) -> Float[Tensor, "token unit"]:
     """1 where a token belongs to a unit: to the one with most of it."""
     found = torch.zeros(len(tokens), len(units))
@@ -184,7 +119,7 @@ def _belonging(tokens: Sequence[Span], units: Sequence[Span]) -> Float[Tensor, "
     return found
 
 
-def _shares(translator: Translator, pair: Pair, layer: str) -> tuple[float, float]:
+def _shares(translator: "Translator", pair: Pair, layer: str) -> tuple[float, float]:
     """Of the reading of all tokens, what lies on punctuation, and on the end."""
     soft = forced_attention(translator, pair, "subword", [layer])[layer]
     spans = pair_unit_spans(translator.codec, pair, "subword")[0]

@@ -5,6 +5,7 @@ An alignment may be better read a token later, in layers that still think of the
 """
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -12,10 +13,12 @@ from regard.seq2seq.alignment import UnitWeights, pool_to_units, unit_spans
 from regard.seq2seq.data import Pair
 from regard.seq2seq.decoders.attention_maps import choose_map
 from regard.seq2seq.errors import ConfigError, DataError
-from regard.tasks.translate.translator import Translator
+
+if TYPE_CHECKING:
+    from regard.tasks.translate.translator import Translator
 
 
-def check_has_attention(translator: Translator, pair: Pair) -> Pair:
+def check_has_attention(translator: "Translator", pair: Pair) -> Pair:
     """As much of the pair as may be read; raise if that is nothing."""
     kept = translator.bounded(pair)
     if kept is None:
@@ -25,7 +28,7 @@ def check_has_attention(translator: Translator, pair: Pair) -> Pair:
 
 @torch.inference_mode()
 def forced_attention(
-    translator: Translator, pair: Pair, units: str, names: Iterable[str]
+    translator: "Translator", pair: Pair, units: str, names: Iterable[str]
 ) -> dict[str, UnitWeights]:
     """By name: what the units of the target read of those of the source.
 

@@ -1,17 +1,20 @@
 """Alignments of a translator's own answers: each hypothesis with what its very tokens read."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from regard.seq2seq.alignment import UnitWeights, piece_spans
 from regard.seq2seq.data import Pair, plan_batches
+from regard.seq2seq.data.windows import TOKENS
 from regard.seq2seq.protocols import Prediction
-from regard.tasks.pairs.aligning import TOKENS
 from regard.tasks.translate.aligning import by_pair, check_reads
-from regard.tasks.translate.translator import Translator
+
+if TYPE_CHECKING:
+    from regard.tasks.translate.translator import Translator
 
 
 def hypothesis_alignments(
-    translator: Translator,
+    translator: "Translator",
     sources: Sequence[str],
     answers: Sequence[Prediction],
     *,
@@ -47,7 +50,7 @@ def hypothesis_alignments(
     return [found[number] for number in range(len(answers))]
 
 
-def _read(translator: Translator, pair: Pair) -> Pair:
+def _read(translator: "Translator", pair: Pair) -> Pair:
     """What was read of the source when it was answered; that it was less was noted then."""
     source = translator.max_length(translator.codec, Pair(pair.source, None, pair.line), _heard)
     return Pair(source.source if source else "", pair.target, pair.line)

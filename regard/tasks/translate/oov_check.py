@@ -1,13 +1,18 @@
 """Targets that a vocabulary cannot spell, told before anything is computed."""
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from regard.seq2seq.data import ValidatedPairs, format_fault, unknown_characters
+from regard.seq2seq.data import Pair, ValidatedCorpus, format_fault, unknown_characters
 from regard.seq2seq.errors import DataError
-from regard.tasks.translate.translator import Translator
+
+if TYPE_CHECKING:
+    from regard.tasks.translate.translator import Translator
 
 
-def check_oov(translator: Translator, pairs: ValidatedPairs, *, swapped: bool = False) -> None:
+def check_oov(
+    translator: "Translator", pairs: ValidatedCorpus[Pair], *, swapped: bool = False
+) -> None:
     """Raise if a target has a character that no token of the vocabulary has.
 
     A vocabulary of words spells nothing: what it lacks is one unknown word as any other.
@@ -30,7 +35,7 @@ def check_oov(translator: Translator, pairs: ValidatedPairs, *, swapped: bool = 
                 target = "".join(each for each in target if each not in source)
             yield pair.line, target
 
-    side = pairs.paths[0 if swapped else -1]
+    side = pairs.corpus.paths[0 if swapped else -1]
     for fault in unknown_characters(text, lines(), side):
         raise DataError(
             f"{format_fault(fault)}. The model cannot be given such a target: mend it, or "

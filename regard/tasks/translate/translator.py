@@ -1,15 +1,17 @@
 """A trained translator: texts in, answers with their scores and weights out."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import tee
-from pathlib import Path
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.attention.core.options import check_int
-from regard.seq2seq.data import MaxLength, Note, Pair, PairCodec
+from regard.seq2seq.alignment import UnitWeights
+from regard.seq2seq.data import MaxLength, Note, Pair, PairCodec, Progress
 from regard.seq2seq.decoding import (
     BatchedPredictor,
     Beam,
@@ -23,22 +25,27 @@ from regard.seq2seq.decoding import (
     quantized,
 )
 from regard.seq2seq.errors import RunError
+from regard.seq2seq.metrics import Bootstrap, MetricScore, bleu, chrf, exact_match, perplexity
 from regard.seq2seq.models.encoder_decoder import EncoderDecoder
 from regard.seq2seq.protocols import Prediction, Search, Stepper
 from regard.tasks.config.decoding import MAX_BEAM
-from regard.tasks.config.model_factories import build_model
 from regard.tasks.config.translate import TranslateConfig
-from regard.tasks.pairs.lengths import max_length_of, warn
-from regard.tasks.pairs.runs import check_task, open_run
+from regard.tasks.faithfulness import Faithfulness
+from regard.tasks.pairs.lengths import default_max_length, warn_length
+from regard.tasks.plots import AttentionMap
+from regard.tasks.translate.aligning import ByAttention
+from regard.tasks.translate.attention_view import answered, attention_map
+from regard.tasks.translate.faithfulness import measure_faithfulness
+from regard.tasks.translate.hypothesis_alignment import hypothesis_alignments
 from regard.tasks.translate.layer_choice import LayerChoice, token_weights, usual_layer
 from regard.tasks.translate.memory import batches, check_memory
-from regard.tasks.translate.training import codec_of
+from regard.tasks.translate.validation import token_terms
 
 
 class Translator:
-    """A model with everything that it needs to answer.
+    """The `Predictor` of translate, with nearly every ability there is.
 
-    translator = Translator.load("runs/dates")
+    translator = regard.load("runs/dates")
     translator.predict(["3 May 1979"])[0].text
 
     Args:
@@ -60,26 +67,13 @@ class Translator:
         self.model, self.codec, self.config = model.eval(), codec, config
         self.about, self.unknown = about, unknown
         self.others: list[Translator] = []
-        """Those that vote with it on each token."""
-        self.max_length: MaxLength = max_length_of(config)
+        """The other members of the ensemble."""
+        self.decoding: Search | None = None
+        """How answers are found; None: as the configuration says."""
+        self.max_length: MaxLength = default_max_length(config.data.longest, config.decoding)
         """How long a source and an answer may be; `dataclasses.replace` gives another."""
-        self.note: Note = warn
+        self.note: Note = warn_length
         """Hears of each line that was truncated or skipped."""
-
-    @classmethod
-    def load(cls, directory: Path | str, *, last: bool = False, int8: bool = False) -> "Translator":
-        """The best weights of a run, averaged if it keeps an average; or its last.
-
-        With `int8`, its large linear layers are rounded to 255 levels: quicker on a CPU.
-        """
-        check_task(directory, "translate", "Give a run of regard train translate.")
-        run = open_run(directory, TranslateConfig, last=last)
-        config, texts = run.config, run.texts
-        model = build_model(config.model, len(texts[0]), len(texts[1]), shared=texts[0] is texts[1])
-        about = run.restore(model)
-        if int8:
-            model, about = _rounded(model), f"{about}, in int8"
-        return cls(model, codec_of(config, texts), config, about)
 
     @property
     def readers(self) -> list[LayerChoice]:
@@ -91,7 +85,9 @@ class Translator:
         ]
 
     def add_member(self, other: "Translator") -> None:
-        """Let another translator vote on each token; both must have the same tokens."""
+        """Average its probabilities in, token by token; both must have the same tokens."""
+        if not isinstance(other, Translator):
+            raise RunError(f"a {type(other).__name__} does not translate. Give alike runs.")
         pairs = (
             ("source", self.codec.source_tokenizer, other.codec.source_tokenizer),
             ("target", self.codec.target_tokenizer, other.codec.target_tokenizer),
@@ -130,47 +126,102 @@ class Translator:
 
     def stream(
         self,
-        texts: Iterable[str],
+        items: Iterable[Pair | str],
         search: Search | None = None,
-        progress: Callable[[int], None] | None = None,
+        *,
+        progress: Progress | None = None,
     ) -> Iterator[list[Prediction]]:
-        """For each text its answers, the best first; for an empty one an empty answer."""
-        pairs = (
-            self.bounded(Pair(text, None, line)) if text.strip() else None
-            for line, text in enumerate(texts, start=1)
-        )
-        return self._asked(pairs, search or self.search(), progress)
+        """For each source its answers, the best first; for an empty one an empty answer."""
+        sources = (_without_target(item, line) for line, item in enumerate(items, start=1))
+        pairs = (self.bounded(pair) if pair.source.strip() else None for pair in sources)
+        return self._answers(pairs, search or self.decoding or self.search(), progress)
 
-    def predict(self, texts: Iterable[str], *, beam: int | None = None) -> list[Prediction]:
+    def predict(self, texts: Iterable[Pair | str], *, beam: int | None = None) -> list[Prediction]:
         """The best answer to each text."""
-        return [answers[0] for answers in self.stream(texts, self.search(beam))]
+        search = None if beam is None else self.search(beam)
+        return [answers[0] for answers in self.stream(texts, search)]
 
     def hypotheses(
-        self, texts: Iterable[str], best: int, *, beam: int | None = None
+        self, texts: Iterable[Pair | str], best: int, *, beam: int | None = None
     ) -> list[list[Prediction]]:
         """Several answers to each text, the best first."""
         return list(self.stream(texts, self.search(beam, best)))
 
-    def score(
-        self, pairs: Iterable[tuple[str, str]], progress: Callable[[int], None] | None = None
-    ) -> Iterator[Prediction]:
-        """For each source and target the target as an answer; its score is its log-probability.
+    def evaluate(
+        self, items: Sequence[Pair], *, progress: Progress | None = None
+    ) -> list[MetricScore]:
+        """BLEU, chrF and exact matches, each with an interval by bootstrap; and the perplexity.
 
-        One that is skipped for its length has a score that is no number.
+        The perplexity is of the first model alone if there are several. A line that is skipped for
+        its length has an empty answer, and no part in the perplexity.
+        """
+        answers = [each[0].text for each in self.stream(items, progress=progress)]
+        references = [pair.target or "" for pair in items]
+        found = [metric(answers, references, Bootstrap()) for metric in (bleu, chrf, exact_match)]
+        kept = [pair for item in items if (pair := self.bounded(item)) is not None]
+        with torch.inference_mode():
+            return [*found, perplexity(token_terms(self.model, self.codec, kept))]
+
+    def attention(
+        self, item: Pair, *, units: str = "", layer: str = "", maps: str = "one"
+    ) -> AttentionMap:
+        """What was attended to when each word of the target, or of the answer, was predicted."""
+        pair = answered(self, item)
+        return attention_map(
+            self, pair, forced=item.target is not None,
+            units=units or "word", layer=layer, maps=maps,
+        )  # fmt: skip
+
+    def faithfulness(self, item: Pair, *, units: str = "word", layer: str = "") -> Faithfulness:
+        """How far the weights say what mattered: source words are left out one by one."""
+        return measure_faithfulness(self, answered(self, item), units=units, layer=layer)
+
+    def score(
+        self,
+        items: Iterable[Pair | tuple[str, str]],
+        *,
+        progress: Progress | None = None,
+    ) -> Iterator[Prediction]:
+        """For each pair its target as an answer, whose score is its log-probability.
+
+        One that is skipped for its length has the score NaN.
         """
         skipped = Prediction("", math.nan)
-        lines = enumerate(pairs, start=1)
-        given = (self.bounded(Pair(source, target, line)) for line, (source, target) in lines)
-        noticed, asked = tee(given)
-        answers = self._asked(asked, Forced(PowerPenalty(0.0)), progress)
+        pairs = (_with_target(item, line) for line, item in enumerate(items, start=1))
+        noticed, asked = tee(self.bounded(pair) for pair in pairs)
+        answers = self._answers(asked, Forced(PowerPenalty(0.0)), progress)
         for pair, found in zip(noticed, answers, strict=True):
             yield skipped if pair is None else found[0]
 
-    def _asked(
+    def aligner(self, reverse: "Translator | None" = None) -> ByAttention:
+        """Aligns given pairs by attention; with a translator of the other direction, by both."""
+        if reverse is not None and not isinstance(reverse, Translator):
+            raise RunError(
+                "--reverse: this run does not translate. Give one of the other direction."
+            )
+        return ByAttention(self, reverse)
+
+    def answer_alignments(
+        self, items: Sequence[Pair], answers: Sequence[Prediction], *, units: str = "word"
+    ) -> list[UnitWeights]:
+        """For each answer what its units attended to."""
+        sources = [item.source for item in items]
+        return hypothesis_alignments(self, sources, answers, units=units)
+
+    def replace_unknown(self, dictionary: Mapping[str, str]) -> None:
+        """From now on, take unknown words from the source, translated by a dictionary."""
+        separator = "" if self.config.text.kind == "characters" else " "
+        self.unknown = UnkReplacement(dict(dictionary), separator)
+
+    def quantize(self) -> None:
+        """Quantize the large linear layers to int8: faster on a CPU."""
+        self.model, self.about = _quantized(self.model), f"{self.about}, in int8"
+
+    def _answers(
         self,
         pairs: Iterable[Pair | None],
         search: Search,
-        progress: Callable[[int], None] | None,
+        progress: Progress | None,
     ) -> Iterator[list[Prediction]]:
         device = next(self.model.parameters()).device
         asked = BatchedPredictor(
@@ -197,17 +248,15 @@ class Translator:
         return OutputLimit(given.longest_factor, given.longest_extra, self.max_length.target)
 
 
-def load_ensemble(
-    directories: Sequence[Path | str], *, last: bool = False, int8: bool = False
-) -> Translator:
-    """One translator of several runs: they vote on each token."""
-    first, *rest = (Translator.load(each, last=last, int8=int8) for each in directories)
-    for other in rest:
-        first.add_member(other)
-    return first
-
-
-def _rounded(model: nn.Module) -> EncoderDecoder:
+def _quantized(model: nn.Module) -> EncoderDecoder:
     found = quantized(model)
     assert isinstance(found, EncoderDecoder)
     return found
+
+
+def _without_target(item: Pair | str, line: int) -> Pair:
+    return Pair(item, None, line) if isinstance(item, str) else replace(item, target=None)
+
+
+def _with_target(item: Pair | tuple[str, str], line: int) -> Pair:
+    return Pair(*item, line) if isinstance(item, tuple) else item

@@ -36,7 +36,7 @@ class TranslationValidator:
     def __call__(self, model: nn.Module, step: int) -> Validation:
         assert isinstance(model, EncoderDecoder)
         with torch.no_grad():
-            found = list(terms(model, self.codec, self.pairs))
+            found = list(token_terms(model, self.codec, self.pairs))
             answers = self._answers(model)
         said = [answer.text for answer in answers]
         references = [pair.target or "" for pair in self.answered]
@@ -55,10 +55,12 @@ class TranslationValidator:
         return [answer[0] for answer in answers]
 
 
-def terms(model: EncoderDecoder, codec: PairCodec, pairs: Sequence[Pair]) -> Iterator[LossTerm]:
+def token_terms(
+    model: EncoderDecoder, codec: PairCodec, pairs: Sequence[Pair]
+) -> Iterator[LossTerm]:
     """What the targets cost a model, batch by batch."""
     device = next(model.parameters()).device
-    lengths = [codec.size(pair) for pair in pairs]
+    lengths = [max(codec.sizes(pair)) for pair in pairs]
     for numbers in plan_batches(lengths, seed=0, epoch=0, tokens=4096):
         batch = codec.collate(numbers, [pairs[number] for number in numbers])
         yield model(batch.to(device))["tokens"]

@@ -108,6 +108,8 @@ def test_a_packed_line_without_an_end_is_left(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no file that never ends")
 def test_predict_leaves_an_endless_input(tmp_path: Path) -> None:
+    """Before it loads any weights: there are none."""
+    (tmp_path / "run.toml").write_text('task = "translate"\n', encoding="utf-8")
     with open("/dev/zero", "rb") as endless:
         said = subprocess.run(
             [sys.executable, "-m", "regard", "predict", str(tmp_path)],

@@ -1,18 +1,19 @@
 """What is wrong between corpora."""
 
-from regard.seq2seq.data import Characters, Pair, format_fault, overlap, unknown_characters
+from regard.seq2seq.data import Characters, format_fault, overlap, unknown_characters
 
 
-def pairs(*sources: str) -> list[Pair]:
-    return [Pair(source, "x", line) for line, source in enumerate(sources, 3)]
+def placed(path: str, *groups: str) -> list[tuple[str, str]]:
+    return [(group, f"{path}, line {line}") for line, group in enumerate(groups, 3)]
 
 
-def test_overlap_names_both_lines() -> None:
-    found = list(overlap(pairs("a", "b", "b"), pairs("c", "b", "B", "a"), "valid.tsv"))
-    assert [fault.line for fault in found] == [4, 6]
+def test_overlap_names_both_places() -> None:
+    train, valid = placed("train.tsv", "a", "b", "b"), placed("valid.tsv", "c", "b", "B", "a")
+    found = list(overlap(train, valid))
+    assert [fault.path for fault in found] == ["valid.tsv, line 4", "valid.tsv, line 6"]
     assert not any(fault.severe for fault in found)
-    assert (
-        format_fault(found[0]) == "valid.tsv, line 4: is in the training set, too, at line 4: 'b'"
+    assert format_fault(found[0]) == (
+        "valid.tsv, line 4: is in the training set, too, at train.tsv, line 4: 'b'"
     )
 
 

@@ -197,12 +197,12 @@ def test_sources_alone_answer_for_every_line(tmp_path: Path) -> None:
 
 
 def test_fingerprints_are_of_the_bytes(tmp_path: Path) -> None:
-    one = tsv(tmp_path, b"a\tb\n").fingerprint()
+    one = tsv(tmp_path, b"a\tb\n").fingerprints()
     (tmp_path / "other.tsv.gz").write_bytes(gzip.compress(b"a\tb\n"))
-    assert open_pairs([str(tmp_path / "other.tsv.gz")]).fingerprint() == one
-    assert tsv(tmp_path, b"a\tb").fingerprint() != one
-    both = parallel(tmp_path, ["a"], ["b"]).fingerprint()
-    assert parallel(tmp_path, ["b"], ["a"]).fingerprint() != both
+    assert open_pairs([str(tmp_path / "other.tsv.gz")]).fingerprints() == one
+    assert tsv(tmp_path, b"a\tb").fingerprints() != one
+    both = parallel(tmp_path, ["a"], ["b"]).fingerprints()
+    assert parallel(tmp_path, ["b"], ["a"]).fingerprints() != both
 
 
 def test_numbers_of_files(tmp_path: Path) -> None:

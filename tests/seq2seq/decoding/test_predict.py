@@ -18,8 +18,8 @@ SIZE = 4 + len(LETTERS)
 class Letters:
     """Letters of a small alphabet; the others are unknown."""
 
-    def size(self, item: str) -> int:
-        return len(item) + 1
+    def sizes(self, item: str) -> tuple[int, ...]:
+        return (len(item) + 1,)
 
     def collate(self, numbers: Sequence[int], items: Sequence[str]) -> SourceTarget:
         lengths = torch.tensor([len(item) + 1 for item in items])

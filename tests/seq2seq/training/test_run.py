@@ -207,7 +207,7 @@ def test_another_number_of_threads_is_told(tmp_path):
 
 
 def test_patience_ends_a_run_and_more_of_it_goes_on(tmp_path):
-    options = dataclasses.replace(OPTIONS, patience=2, watch="luck", maximise=True)
+    options = dataclasses.replace(OPTIONS, patience=2, watch="luck")
     heard = Heard()
     # luck is step % 3 after steps 4, 8, 12 …: 1, 2, 0, 1
     outcome = train(tmp_path, options, reporter=heard)

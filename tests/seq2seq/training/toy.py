@@ -73,13 +73,21 @@ class Examples:
     def __getitem__(self, number: int) -> Example:
         return self.pairs[number]
 
-    def faults(self) -> Iterator[Fault]:
+    paths = ("toy",)
+
+    def faults(self, *, duplicates: bool = True) -> Iterator[Fault]:
         return iter(())
+
+    def where(self, number: int) -> str:
+        return f"toy, line {number + 1}"
+
+    def fingerprints(self) -> dict[str, str]:
+        return {"toy": "0"}
 
 
 class Code:
-    def size(self, item: Example) -> int:
-        return max(len(side) for side in item)
+    def sizes(self, item: Example) -> tuple[int, ...]:
+        return tuple(len(side) for side in item)
 
     def collate(self, numbers: Sequence[int], items: Sequence[Example]) -> SourceTarget:
         sources = padded([source for source, _ in items])

@@ -1,17 +1,17 @@
 """How many updates an aligner makes when nobody says how many."""
 
-from regard.tasks.align.training import LEAST, PASSES, updates
+from regard.tasks.align.task import EPOCHS, LEAST, updates
 from regard.tasks.config import load, setting
 from regard.tasks.config.align import AlignConfig
 
 
 def made(batches: int, *said: str) -> int:
-    config = load(AlignConfig, said=[setting(each) for each in said])
+    config = load(AlignConfig, overrides=[setting(each) for each in said])
     return updates(config, lambda _: [[0]] * batches)
 
 
 def test_a_large_text_is_gone_through_a_few_times() -> None:
-    assert made(1000) == PASSES * 1000
+    assert made(1000) == EPOCHS * 1000
 
 
 def test_a_small_text_is_not_left_half_learned() -> None:

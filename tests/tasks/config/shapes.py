@@ -9,7 +9,7 @@ import pytest
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from regard.tasks.config import TranslateConfig
+from regard.tasks.config.translate import TranslateConfig
 
 Shape = type[BaseModel]
 

@@ -7,7 +7,6 @@ import pytest
 
 from regard.seq2seq.errors import ConfigError
 from regard.tasks.config import (
-    TranslateConfig,
     as_toml,
     check_resumable,
     difference,
@@ -18,6 +17,7 @@ from regard.tasks.config import (
     setting,
 )
 from regard.tasks.config.schema import every_path
+from regard.tasks.config.translate import TranslateConfig
 
 FREE = {
     "training.steps", "training.save_every", "training.validate_every", "training.patience",
@@ -29,7 +29,7 @@ FREE = {
 
 
 def config(*said: str) -> TranslateConfig:
-    return load(TranslateConfig, said=[setting(text) for text in said])
+    return load(TranslateConfig, overrides=[setting(text) for text in said])
 
 
 def test_its_json_is_one_line_of_sorted_keys_and_holds_everything() -> None:
@@ -68,7 +68,7 @@ def test_another_kind_is_one_difference() -> None:
 
 def test_what_may_change_is_what_the_table_says() -> None:
     every = {".".join(path) for path in every_path(TranslateConfig)}
-    assert {path for path in every if may_change(path)} == FREE
+    assert {path for path in every if may_change(TranslateConfig, path)} == FREE
 
 
 def test_a_run_goes_on_with_more_steps_and_on_another_device() -> None:

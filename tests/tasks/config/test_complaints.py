@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from regard.seq2seq.errors import ConfigError
-from regard.tasks.config import TranslateConfig, load, setting
+from regard.tasks.config import load, setting
+from regard.tasks.config.translate import TranslateConfig
 
 SCORES = (
     "dot, scaled_dot, bilinear, additive, cosine, gaussian, inverse_distance, location, "
@@ -134,7 +135,7 @@ SAID = [
 @pytest.mark.parametrize(("said", "sentence"), SAID, ids=[str(said[-1]) for said, _ in SAID])
 def test_a_mistake_on_the_command_line(said: list[str], sentence: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        load(TranslateConfig, said=[setting(text) for text in said])
+        load(TranslateConfig, overrides=[setting(text) for text in said])
     assert str(caught.value) == f"--set {' '.join(said[-1].split())}: {sentence}"
     assert caught.value.code == 2
 
@@ -144,7 +145,7 @@ def told(folder: Path, text: str | bytes, *said: str) -> str:
     path = folder / "run.toml"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(ConfigError) as caught:
-        load(TranslateConfig, path=path, said=[setting(one) for one in said])
+        load(TranslateConfig, path=path, overrides=[setting(one) for one in said])
     assert "\n" not in str(caught.value)
     return str(caught.value).replace(str(path), "run.toml")
 
@@ -185,7 +186,7 @@ def test_a_long_or_strange_value_stays_on_its_line(tmp_path: Path) -> None:
 
 def test_a_name_that_is_no_text_at_all() -> None:
     with pytest.raises(ConfigError, match=r"data\.train holds .*not valid Unicode"):
-        load(TranslateConfig, said=[setting("data.train=\udcff.tsv")])
+        load(TranslateConfig, overrides=[setting("data.train=\udcff.tsv")])
 
 
 def test_a_fault_in_the_defaults_is_theirs() -> None:

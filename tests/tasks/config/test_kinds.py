@@ -7,7 +7,7 @@ import torch
 from pydantic import BaseModel
 
 from regard import scores, selection
-from regard.tasks.config import TranslateConfig, load, setting
+from regard.tasks.config import load, setting
 from regard.tasks.config.factories import (
     SCORES,
     SELECTIONS,
@@ -17,6 +17,7 @@ from regard.tasks.config.factories import (
 )
 from regard.tasks.config.score import BilinearConfig, CoverageConfig, LocationAwareConfig
 from regard.tasks.config.selection import SoftmaxConfig
+from regard.tasks.config.translate import TranslateConfig
 from tests.tasks.config.shapes import choices, every_choice, every_table, named, tables
 
 CHOICES = pytest.mark.parametrize(
@@ -56,8 +57,10 @@ def test_a_name_is_short_for_a_table(
     path: str, table: type[BaseModel], around: dict[str, str]
 ) -> None:
     chosen = [setting(f"{outer}={kind}") for outer, kind in around.items()]
-    short = load(TranslateConfig, said=[*chosen, setting(f"{path}={named(table)}")])
-    long = load(TranslateConfig, said=[*chosen, setting(f'{path}={{kind = "{named(table)}"}}')])
+    short = load(TranslateConfig, overrides=[*chosen, setting(f"{path}={named(table)}")])
+    long = load(
+        TranslateConfig, overrides=[*chosen, setting(f'{path}={{kind = "{named(table)}"}}')]
+    )
     assert short == long
     assert at(short, path) == table()
 

@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from regard.seq2seq.errors import ConfigError
-from regard.tasks.config import TranslateConfig, load, setting
+from regard.tasks.config import load, setting
 from regard.tasks.config.model import BahdanauConfig, LuongConfig, NoAttentionConfig
 from regard.tasks.config.score import AdditiveConfig, DotConfig, GaussianConfig
 from regard.tasks.config.selection import TopKConfig
+from regard.tasks.config.translate import TranslateConfig
 
 
 def loaded(
@@ -20,7 +21,7 @@ def loaded(
         path = folder / "run.toml"
         path.write_text(file, encoding="utf-8")
     return load(
-        TranslateConfig, defaults=defaults, path=path, said=[setting(text) for text in said]
+        TranslateConfig, defaults=defaults, path=path, overrides=[setting(text) for text in said]
     )
 
 

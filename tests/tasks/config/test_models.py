@@ -5,9 +5,10 @@ import torch
 
 from regard.seq2seq.batch import BOS, EOS, SourceTarget, Tokens
 from regard.seq2seq.outputs.pointer_generator import PointerGenerator
-from regard.tasks.config import TranslateConfig, load, setting
+from regard.tasks.config import load, setting
 from regard.tasks.config.factories import SCORES, SELECTIONS
 from regard.tasks.config.model_factories import build_model
+from regard.tasks.config.translate import TranslateConfig
 
 SOURCE, TARGET = 17, 19
 KINDS = pytest.mark.parametrize("kind", ["plain", "bahdanau", "luong", "transformer"])
@@ -21,7 +22,7 @@ SMALL = {
 
 def built(kind: str, *said: str, source: int = SOURCE, shared: bool = False):
     keys = [f"model.{text}" for text in (f"kind={kind}", *SMALL[kind], *said)]
-    model = load(TranslateConfig, said=[setting(key) for key in keys]).model
+    model = load(TranslateConfig, overrides=[setting(key) for key in keys]).model
     return build_model(model, source, TARGET, shared=shared)
 
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from pydantic import BaseModel
 
-from regard.tasks.config import TranslateConfig, as_toml, load, setting
+from regard.tasks.config import as_toml, load, setting
+from regard.tasks.config.translate import TranslateConfig
 from tests.tasks.config.shapes import every_choice, named, written
 
 
@@ -23,7 +24,7 @@ def again(config: TranslateConfig) -> TranslateConfig:
 )
 def test_every_kind_comes_back(path: str, table: type[BaseModel], around: dict[str, str]) -> None:
     chosen = [setting(f"{outer}={kind}") for outer, kind in around.items()]
-    config = load(TranslateConfig, said=[*chosen, setting(f"{path}={named(table)}")])
+    config = load(TranslateConfig, overrides=[*chosen, setting(f"{path}={named(table)}")])
     assert again(config) == config
 
 
@@ -43,7 +44,7 @@ def unset_aside(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_every_key_and_every_table_is_explained() -> None:
-    lines = as_toml(load(TranslateConfig, said=[setting("model=transformer")])).splitlines()
+    lines = as_toml(load(TranslateConfig, overrides=[setting("model=transformer")])).splitlines()
     keys = [number for number, line in enumerate(lines) if line and line[0] != "#"]
     assert len(keys) > 40
     assert [lines[number] for number in keys if not lines[number - 1].startswith("#")] == []
@@ -57,7 +58,7 @@ def test_kinds_are_listed_where_one_is_chosen() -> None:
 
 
 def test_what_is_not_set_is_shown_as_a_comment() -> None:
-    text = as_toml(load(TranslateConfig, said=[setting("model.score=scaled_dot")]))
+    text = as_toml(load(TranslateConfig, overrides=[setting("model.score=scaled_dot")]))
     assert "\n# scale =\n" in text
 
 

@@ -49,5 +49,6 @@ def configured(pairs: Path, **changes: object) -> TranslateConfig:
         table, _, name = key.partition("__")
         given.setdefault(table, {})[name] = value
     return load(
-        TranslateConfig, said=[ConfigSource("the test", SETTINGS), ConfigSource("the test", given)]
+        TranslateConfig,
+        overrides=[ConfigSource("the test", SETTINGS), ConfigSource("the test", given)],
     )

@@ -11,11 +11,11 @@ from torch import Tensor
 from regard.attention.core.errors import OptionError
 from regard.seq2seq.alignment import Argmax, Links, swapped
 from regard.seq2seq.batch import SourceTarget
-from regard.seq2seq.data import Pair
+from regard.seq2seq.data import Pair, windows
 from regard.seq2seq.errors import ConfigError
-from regard.tasks.pairs import aligning as aligning_module
 from regard.tasks.pairs.aligning import Aligning, alignments
-from regard.tasks.translate import Translator, train
+from regard.tasks.run import load, train
+from regard.tasks.translate import Translator
 from regard.tasks.translate.aligning import ByAttention, agreeing_layers, soft_alignments
 from tests.tasks.translate.small import configured, write_pairs
 
@@ -44,7 +44,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def reading_along(folder: Path) -> Translator:
     """A translator whose target token n reads the source's token n, mostly."""
-    translator = Translator.load(folder)
+    translator = load(folder)
 
     def read(batch: SourceTarget) -> dict[str, Tensor]:
         assert batch.target is not None
@@ -77,16 +77,16 @@ def test_both_directions_agree(runs: Path, symmetry: str) -> None:
 @pytest.mark.parametrize("name", ["there", "transformer"])
 @pytest.mark.parametrize("units", ["word", "subword", "char"])
 def test_every_row_is_a_share_of_one(runs: Path, name: str, units: str) -> None:
-    for each in soft_alignments(Translator.load(runs / name), PAIRS, units=units):
+    for each in soft_alignments(load(runs / name), PAIRS, units=units):
         total = each.weights.sum(-1) + each.nothing
         torch.testing.assert_close(total, torch.ones_like(total))
 
 
 def test_batches_and_windows_change_nothing(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    translator, heard = Translator.load(runs / "there"), list[int]()
+    translator, heard = load(runs / "there"), list[int]()
     whole = [each.weights for each in soft_alignments(translator, PAIRS * 3)]
-    monkeypatch.setattr(aligning_module, "WINDOW", 2)
-    monkeypatch.setattr(aligning_module, "TOKENS", 1)
+    monkeypatch.setattr(windows, "WINDOW", 2)
+    monkeypatch.setattr(windows, "TOKENS", 1)
     parts = list(soft_alignments(translator, PAIRS * 3, progress=heard.append))
     assert heard[-1] == 6
     for one, other in zip(whole, parts, strict=True):
@@ -95,7 +95,7 @@ def test_batches_and_windows_change_nothing(runs: Path, monkeypatch: pytest.Monk
 
 def test_no_more_than_a_window_is_read_ahead(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So any number of pairs fits: what was answered is let go, what comes is not yet there."""
-    monkeypatch.setattr(aligning_module, "WINDOW", 3)
+    monkeypatch.setattr(windows, "WINDOW", 3)
     taken = 0
 
     class Endless(Sequence[Pair]):
@@ -111,7 +111,7 @@ def test_no_more_than_a_window_is_read_ahead(runs: Path, monkeypatch: pytest.Mon
                 taken += 1
                 yield self[number]
 
-    links = aligned(Translator.load(runs / "there"), None, Endless(), Aligning())
+    links = aligned(load(runs / "there"), None, Endless(), Aligning())
     for number in range(1, 8):
         next(links)
         assert taken <= 3 * -(-number // 3)
@@ -120,7 +120,7 @@ def test_no_more_than_a_window_is_read_ahead(runs: Path, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(("layer", "row"), [("", 0), ("decoder.1", 0), ("decoder.1+1", 1)])
 def test_a_layer_is_read_as_it_is_or_a_token_later(runs: Path, layer: str, row: int) -> None:
     """The reading of the first token: the row that it is predicted from, or the one after."""
-    translator = Translator.load(runs / "transformer")
+    translator = load(runs / "transformer")
     batch = translator.codec.collate([0], PAIRS[:1])
     heads = [
         rows for name, rows in translator.model.read(batch).items()
@@ -131,7 +131,7 @@ def test_a_layer_is_read_as_it_is_or_a_token_later(runs: Path, layer: str, row: 
 
 
 def test_one_direction_can_be_asked_for(runs: Path) -> None:
-    there, back = reading_along(runs / "there"), Translator.load(runs / "back")
+    there, back = reading_along(runs / "there"), load(runs / "back")
     alone = list(aligned(there, back, PAIRS, Aligning(symmetry="forward")))
     assert alone == STRAIGHT
     other = list(aligned(back, None, SWAPPED, Aligning()))
@@ -140,7 +140,7 @@ def test_one_direction_can_be_asked_for(runs: Path) -> None:
 
 
 def test_layers_are_chosen_by_agreement(runs: Path) -> None:
-    there, other = Translator.load(runs / "transformer"), Translator.load(runs / "back")
+    there, other = load(runs / "transformer"), load(runs / "back")
     layer, own = agreeing_layers(there, other, PAIRS)
     assert layer.removesuffix("+1") in {"decoder.0", "decoder.1", "decoder.2"}
     assert own == ""
@@ -148,9 +148,9 @@ def test_layers_are_chosen_by_agreement(runs: Path) -> None:
 
 def test_what_cannot_be_aligned_is_told(runs: Path) -> None:
     with pytest.raises(ConfigError, match="kind plain has no attention"):
-        next(soft_alignments(Translator.load(runs / "plain"), PAIRS))
+        next(soft_alignments(load(runs / "plain"), PAIRS))
     with pytest.raises(OptionError, match=r"no layer decoder\.9\. It has decoder"):
-        next(soft_alignments(Translator.load(runs / "transformer"), PAIRS, layer="decoder.9"))
+        next(soft_alignments(load(runs / "transformer"), PAIRS, layer="decoder.9"))
     with pytest.raises(OptionError, match="grow-diag"):
         Aligning(symmetry="both")
     assert Aligning().rule == Argmax()

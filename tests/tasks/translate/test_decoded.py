@@ -9,7 +9,8 @@ from regard.seq2seq.alignment import Argmax
 from regard.seq2seq.data import Pair
 from regard.seq2seq.decoding import UnkReplacement, quantized
 from regard.seq2seq.protocols import Prediction
-from regard.tasks.translate import Translator, load_ensemble, train
+from regard.tasks.run import load, load_ensemble, train
+from regard.tasks.translate import Translator
 from regard.tasks.translate.aligning import soft_alignments
 from regard.tasks.translate.hypothesis_alignment import hypothesis_alignments
 from tests.tasks.translate.small import configured, write_pairs
@@ -55,7 +56,7 @@ def found(
 @pytest.mark.parametrize("width", [1, 4])
 def test_decoded_and_forced_read_the_same(folder: Path, name: str, width: int) -> None:
     """If the text of a hypothesis is cut into the tokens that it was said in."""
-    translator = Translator.load(folder / name)
+    translator = load(folder / name)
     compared = 0
     for source, answer, weights, nothing in found(translator, translator.search(width, width)):
         if translator.codec.target_tokenizer.encode(answer.text).ids != answer.tokens:
@@ -71,7 +72,7 @@ def test_decoded_and_forced_read_the_same(folder: Path, name: str, width: int) -
 @pytest.mark.parametrize("name", ["bahdanau", "luong", "fed", "copying"])
 def test_it_is_what_the_search_read(folder: Path, name: str) -> None:
     """Where a step shows all there is: the weights that the trail kept are those."""
-    translator = Translator.load(folder / name)
+    translator = load(folder / name)
     for _, answer, weights, _ in found(translator, translator.search(4, 4), "subword"):
         assert answer.weights is not None
         said = [place for place, piece in enumerate(answer.target) if piece]
@@ -79,7 +80,7 @@ def test_it_is_what_the_search_read(folder: Path, name: str) -> None:
 
 
 def test_draws_have_links_too(folder: Path) -> None:
-    translator = Translator.load(folder / "bahdanau")
+    translator = load(folder / "bahdanau")
     drawn = found(translator, translator.sampling(count=3, seed=5))
     assert len(drawn) == 3 * len(SOURCES)
     for source, answer, weights, _ in drawn:
@@ -91,7 +92,7 @@ def test_models_that_vote_are_averaged_each_by_its_own_layer(
     folder: Path, names: tuple[str, str]
 ) -> None:
     voting = load_ensemble([folder / name for name in names])
-    alone = [Translator.load(folder / name) for name in names]
+    alone = [load(folder / name) for name in names]
     told = [ways[0] for ways in voting.stream(SOURCES)]
     own = [hypothesis_alignments(one, SOURCES, told) for one in (voting, *alone)]
     for both, first, second in zip(*own, strict=True):
@@ -99,7 +100,7 @@ def test_models_that_vote_are_averaged_each_by_its_own_layer(
 
 
 def test_an_empty_answer_has_no_links(folder: Path) -> None:
-    translator = Translator.load(folder / "bahdanau")
+    translator = load(folder / "bahdanau")
     (empty,) = hypothesis_alignments(translator, [""], [Prediction("", 0.0)])
     assert empty.weights.shape == (0, 0)
     assert Argmax()(empty.weights, empty.nothing) == frozenset()
@@ -107,7 +108,7 @@ def test_an_empty_answer_has_no_links(folder: Path) -> None:
 
 def test_replaced_words_are_linked_to_what_they_were_taken_from(folder: Path) -> None:
     """Their place is that of the new word, whatever its length."""
-    translator = Translator.load(folder / "bahdanau")
+    translator = load(folder / "bahdanau")
     translator.unknown = UnkReplacement({"Ravel": "Maurice"})
     answers = [ways[0] for ways in translator.stream(["Ravel", "Ravel two"])]
     for source, answer in zip(["Ravel", "Ravel two"], answers, strict=True):
@@ -116,7 +117,7 @@ def test_replaced_words_are_linked_to_what_they_were_taken_from(folder: Path) ->
 
 
 def test_rounded_models_have_links_too(folder: Path) -> None:
-    translator = Translator.load(folder / "transformer")
+    translator = load(folder / "transformer")
     translator.model = quantized(translator.model, min_weights=1)  # type: ignore[assignment]
     for _, _, weights, nothing in found(translator, translator.search(3)):
         torch.testing.assert_close(weights.sum(-1) + nothing, torch.ones(len(weights)))

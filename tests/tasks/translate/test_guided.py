@@ -7,13 +7,12 @@ import pytest
 import torch
 
 from regard.seq2seq.alignment import Argmax, Gold, alignment_error
-from regard.seq2seq.data import Pair
+from regard.seq2seq.data import Pair, format_fault
 from regard.seq2seq.decoding import UnkReplacement
 from regard.seq2seq.errors import ConfigError, DataError, RunError
-from regard.tasks.pairs.checking import checked
-from regard.tasks.pairs.examples import open_examples
-from regard.tasks.pairs.links import open_links
-from regard.tasks.translate import Translator, train
+from regard.tasks.check import check_data
+from regard.tasks.run import load, task_examples, train
+from regard.tasks.translate import TASK
 from regard.tasks.translate.aligning import agreeing_layers, soft_alignments
 from regard.tasks.translate.attention_view import attention_map
 from regard.tasks.translate.hypothesis_alignment import hypothesis_alignments
@@ -34,7 +33,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def error(folder: Path) -> float:
     """The AER of what a run reads."""
-    translator = Translator.load(folder)
+    translator = load(folder)
     given = [Pair("two four one", "2 4 1", 1), Pair("one three zero", "1 3 0", 2)]
     found = [Argmax()(s.weights, s.nothing) for s in soft_alignments(translator, given)]
     return alignment_error(found, [Gold(STRAIGHT, frozenset())] * 2)[-1].value
@@ -56,12 +55,12 @@ def test_what_was_guided_is_what_is_read_and_drawn(layer: str, pairs: Path, tmp_
     changes = {f"model__{key}": value for key, value in TINY.items()}
     guide = {"data__links": str(pairs.with_suffix(".links")), "training__links_layer": layer}
     train(tmp_path / "run", configured(pairs, **changes, **guide, training__steps=2))
-    translator, pair = Translator.load(tmp_path / "run"), Pair("two four one", "2 4 1", 1)
+    translator, pair = load(tmp_path / "run"), Pair("two four one", "2 4 1", 1)
     (usual,) = soft_alignments(translator, [pair])
     (named,) = soft_alignments(translator, [pair], layer=layer or "decoder.0+1")
     assert torch.equal(usual.weights, named.weights)
     assert agreeing_layers(translator, translator, [pair] * 2)[0] == (layer or "decoder.0+1")
-    shown = next(iter(attention_map(translator, pair, readings="all").maps.values()))
+    shown = next(iter(attention_map(translator, pair, maps="all").maps.values()))
     assert torch.equal(shown[:, :3], usual.weights)  # the end of the source comes after its words
 
 
@@ -72,7 +71,7 @@ def test_an_unknown_word_is_replaced_by_what_the_guided_layer_read(
     changes = {f"model__{key}": value for key, value in TINY.items()}
     guide = {"data__links": str(pairs.with_suffix(".links")), "training__links_layer": layer}
     train(tmp_path / "run", configured(pairs, **changes, **guide, training__steps=2))
-    translator = Translator.load(tmp_path / "run")
+    translator = load(tmp_path / "run")
     say_unknown(translator)
     translator.unknown = UnkReplacement()
     sources = ["Ravel Satie two Faure Fauré", "one Bizet Widor", "Lalo Vierne Dukas four Chopin"]
@@ -102,12 +101,13 @@ def test_links_follow_their_pair_through_split_and_skipped_lines(tmp_path: Path)
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     links = tmp_path / "links"
     links.write_text("".join(f"{n % 2}-{n % 2}\n" for n in range(40)), encoding="utf-8")
-    data = configured(path, data__links=str(links), data__on_bad_input="skip").data
-    examples = open_examples(data)
-    given = open_links(data, examples.corpus)
-    given.check(examples.numbers)
+    examples = task_examples(
+        TASK, configured(path, data__links=str(links), data__on_bad_input="skip")
+    )
     for number in examples.numbers:
-        pair, ((source, target),) = examples.corpus[number], given[number]
+        pair = examples.corpus[number]
+        assert pair.links is not None
+        ((source, target),) = pair.links
         expected = ("b", "y") if number % 2 else (pair.source.split()[0], "x" * (number + 1))
         said = pair.source[slice(*source)], (pair.target or "")[slice(*target)]
         assert said == (expected if number != 30 else ("a" * 4, "xxxx"))
@@ -116,8 +116,7 @@ def test_links_follow_their_pair_through_split_and_skipped_lines(tmp_path: Path)
 def test_sure_links_guide_before_possible_ones(pairs: Path, tmp_path: Path) -> None:
     links = tmp_path / "links"
     links.write_text("0-0 1p0 1p1 2p1\n" + "\n" * 119, encoding="utf-8")
-    data = configured(pairs, data__links=str(links)).data
-    given = open_links(data, open_examples(data).corpus)[0]
+    given = task_examples(TASK, configured(pairs, data__links=str(links))).corpus[0].links
     assert len(given) == 3  # the first word's sure one, and both possible ones of the second
 
 
@@ -138,8 +137,8 @@ def test_broken_links_are_told_with_their_line(
     with pytest.raises(DataError, match=told):
         train(tmp_path / "run", config)
     assert not (tmp_path / "run").exists()
-    (found,) = [line for fault, line in checked(config.data) if fault.severe]
-    assert re.search(told, found)
+    (found,) = [fault for fault in check_data(TASK, config) if fault.severe]
+    assert re.search(told, format_fault(found))
 
 
 def test_other_links_are_refused_when_a_run_goes_on(pairs: Path, tmp_path: Path) -> None:

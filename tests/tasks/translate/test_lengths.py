@@ -13,12 +13,12 @@ from regard.seq2seq.alignment import Argmax
 from regard.seq2seq.batch import EOS
 from regard.seq2seq.data import LengthWarning, MaxLength, Pair
 from regard.seq2seq.errors import ConfigError, DataError
-from regard.tasks.pairs.lengths import FACTOR, max_length_of
-from regard.tasks.translate import Translator, train
+from regard.tasks.pairs.lengths import FACTOR, default_max_length
+from regard.tasks.run import load, train
+from regard.tasks.translate import Translator
 from regard.tasks.translate.aligning import ByAttention, soft_alignments
-from regard.tasks.translate.attention_view import attention_map, given
-from regard.tasks.translate.evaluation import evaluate
-from regard.tasks.translate.faithfulness import faithfulness
+from regard.tasks.translate.attention_view import answered, attention_map
+from regard.tasks.translate.faithfulness import measure_faithfulness
 from regard.tasks.translate.hypothesis_alignment import hypothesis_alignments
 from tests.tasks.translate.small import configured, write_pairs
 
@@ -40,7 +40,7 @@ def notes() -> list[str]:
 @pytest.fixture
 def translator(run: Path, notes: list[str]) -> Translator:
     """One that may read seven tokens and write as many."""
-    found = Translator.load(run)
+    found = load(run)
     found.max_length, found.note = MaxLength(MOST, MOST), notes.append
     return found
 
@@ -65,7 +65,7 @@ def steps(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_a_line_of_25000_words_takes_no_more_steps_than_agreed(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    translator = endless(Translator.load(run))
+    translator = endless(load(run))
     made = steps(translator, monkeypatch)
     usual = FACTOR * translator.config.data.longest
     with pytest.warns(LengthWarning, match=f"line 1: the source has 25000 tokens, .* {usual}"):
@@ -116,12 +116,12 @@ def test_scores_are_bounded_on_both_sides(translator: Translator, notes: list[st
 
 Asked = Callable[[Translator, Pair], object]
 READERS: dict[str, Asked] = {
-    "evaluate": lambda translator, pair: evaluate(translator, [pair]),
+    "evaluate": lambda translator, pair: translator.evaluate([pair]),
     "align": lambda translator, pair: list(soft_alignments(translator, [pair])),
     "both ways": lambda translator, pair: list(ByAttention(translator, translator).soft([pair])),
     "show": attention_map,
-    "a text to show": lambda translator, pair: given(translator, pair.source, pair.target),
-    "trust": faithfulness,
+    "a text to show": answered,
+    "trust": measure_faithfulness,
 }
 
 
@@ -164,11 +164,12 @@ def test_links_of_an_answer_are_of_what_was_read(translator: Translator, too_lon
 
 def test_defaults_follow_the_training_and_the_configuration(tmp_path: Path) -> None:
     pairs = write_pairs(tmp_path / "pairs.tsv")
-    assert max_length_of(configured(pairs, data__longest=11)) == MaxLength(44, 44)
+    assert default_max_length(11) == MaxLength(44, 44)
+    assert default_max_length(11, configured(pairs).decoding) == MaxLength(44, 44)
     said = configured(
         pairs, decoding__max_source_length=5, decoding__max_length=3, decoding__too_long="skip"
     )
-    assert max_length_of(said) == MaxLength(5, 3, "skip")
+    assert default_max_length(11, said.decoding) == MaxLength(5, 3, "skip")
     with pytest.raises(ConfigError, match="too_long is 'cut'"):
         MaxLength(1, 1, "cut")
 

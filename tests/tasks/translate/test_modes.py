@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from regard.seq2seq.protocols import DecodeStep, StepperState
-from regard.tasks.translate import Translator, train
+from regard.tasks.run import load, train
+from regard.tasks.translate import Translator
 from tests.tasks.translate.small import configured, write_pairs
 
 Asked = Callable[[Translator], Iterator[object]]
@@ -22,7 +23,7 @@ def translator(tmp_path_factory: pytest.TempPathFactory) -> Translator:
     folder = tmp_path_factory.mktemp("modes")
     pairs: Path = write_pairs(folder / "pairs.tsv")
     train(folder / "run", configured(pairs, training__steps=2))
-    return Translator.load(folder / "run")
+    return load(folder / "run")
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from regard.seq2seq.errors import ConfigError, DataError, RunError
-from regard.tasks.translate import Translator, train
+from regard.tasks.run import load, train
 from tests.tasks.translate.small import configured, write_pairs
 
 
@@ -37,7 +37,7 @@ def test_every_kind_of_model_trains_and_answers(
     changes = {f"model__{key}": value for key, value in model.items()}
     config = configured(pairs, training__steps=3, **changes)
     assert train(tmp_path, config).ending == "finished"
-    answers = Translator.load(tmp_path).predict(["one two three", "", "four zero"])
+    answers = load(tmp_path).predict(["one two three", "", "four zero"])
     assert len(answers) == 3
     assert answers[1].text == ""
 
@@ -100,7 +100,7 @@ def test_files_may_lie_elsewhere(tmp_path: Path) -> None:
     outcome = train(tmp_path / "run", configured(tmp_path / "there.tsv", training__steps=3))
     assert (outcome.ending, outcome.step) == ("finished", 3)
     other = write_pairs(tmp_path / "other.tsv", 60)
-    with pytest.raises(RunError, match="the data 'train' is not what this run began with"):
+    with pytest.raises(RunError, match=r"the data 'train\.pairs' is not what this run began with"):
         train(tmp_path / "run", configured(other, training__steps=4))
 
 
@@ -126,7 +126,7 @@ def test_it_learns_and_tells_what_it_looked_at(pairs: Path, tmp_path: Path) -> N
         pairs, training__steps=150, training__validate_every=150, model__dropout=0.0
     )
     train(tmp_path, config)
-    translator = Translator.load(tmp_path)
+    translator = load(tmp_path)
     asked = ["two four one", "three three zero"]
     answers = translator.predict(asked)
     assert [answer.text for answer in answers] == ["2 4 1", "3 3 0"]
@@ -140,4 +140,4 @@ def test_it_learns_and_tells_what_it_looked_at(pairs: Path, tmp_path: Path) -> N
 
 def test_a_folder_that_is_no_run(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"has no run\.toml, so it is no run"):
-        Translator.load(tmp_path)
+        load(tmp_path)

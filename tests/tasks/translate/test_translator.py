@@ -8,8 +8,8 @@ import pytest
 from regard.seq2seq.data import Pair
 from regard.seq2seq.decoding import UnkReplacement
 from regard.seq2seq.errors import RunError
-from regard.tasks.translate import Translator, load_ensemble, train
-from regard.tasks.translate.validation import terms
+from regard.tasks.run import load, load_ensemble, train
+from regard.tasks.translate.validation import token_terms
 from tests.tasks.translate.small import configured, say_unknown, write_pairs
 
 
@@ -26,18 +26,18 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_scores_are_what_the_loss_counts(runs: Path) -> None:
-    translator = Translator.load(runs / "seed-1")
+    translator = load(runs / "seed-1")
     given = [("one two three", "1 2 3"), ("four", "4"), ("zero zero one", "0 2 1 1")]
     scores = [answer.score for answer in translator.score(given)]
     for (source, target), score in zip(given, scores, strict=True):
-        (term,) = terms(translator.model, translator.codec, [Pair(source, target, 1)])
+        (term,) = token_terms(translator.model, translator.codec, [Pair(source, target, 1)])
         assert score == pytest.approx(-float(term.total.detach()), rel=1e-5)
 
 
 def test_those_who_vote_share_their_probability(runs: Path) -> None:
     given = [("one", "1")]
-    alone = [next(Translator.load(runs / f"seed-{seed}").score(given)).score for seed in (1, 2)]
-    both = load_ensemble([runs / "seed-1", runs / "seed-2"], last=False, int8=False)
+    alone = [next(load(runs / f"seed-{seed}").score(given)).score for seed in (1, 2)]
+    both = load_ensemble([runs / "seed-1", runs / "seed-2"])
     (found,) = both.score(given)
     # The mean of two probabilities is never below the root of their product, token by token.
     assert found.score > sum(alone) / 2
@@ -45,11 +45,11 @@ def test_those_who_vote_share_their_probability(runs: Path) -> None:
 
 def test_those_with_other_tokens_cannot_vote(runs: Path) -> None:
     with pytest.raises(RunError, match="different source tokens"):
-        load_ensemble([runs / "seed-1", runs / "other"], last=False, int8=False)
+        load_ensemble([runs / "seed-1", runs / "other"])
 
 
 def test_an_unknown_word_is_the_one_that_was_read(runs: Path) -> None:
-    translator = Translator.load(runs / "seed-1")
+    translator = load(runs / "seed-1")
     say_unknown(translator)
     said = translator.predict(["Ravel"], beam=1)[0]
     translator.unknown = UnkReplacement({}, " ")
@@ -59,7 +59,7 @@ def test_an_unknown_word_is_the_one_that_was_read(runs: Path) -> None:
 
 
 def test_sampling_ranks_by_likelihood(runs: Path) -> None:
-    translator = Translator.load(runs / "seed-1")
+    translator = load(runs / "seed-1")
     search = translator.sampling(temperature=2.0, count=4, seed=3)
     (answers,) = translator.stream(["one two"], search)
     scores = [answer.score for answer in answers]

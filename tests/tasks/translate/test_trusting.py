@@ -9,14 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.seq2seq.data import Pair
-from regard.tasks.translate import Translator, train
+from regard.tasks.faithfulness import rank_correlation
+from regard.tasks.run import load, train
+from regard.tasks.translate import Translator
 from regard.tasks.translate import faithfulness as trusting_module
 from regard.tasks.translate.attention_view import attention_map
 from regard.tasks.translate.faithfulness import (
     Faithfulness,
     entropies,
-    faithfulness,
-    rank_correlation,
+    measure_faithfulness,
 )
 from tests.tasks.translate.small import configured, write_pairs
 
@@ -51,8 +52,8 @@ def plainly(translator: Translator, source: str) -> list[float]:
 
 @pytest.mark.parametrize("kind", ["bahdanau", "transformer"])
 def test_words_are_left_out_one_by_one(runs: Path, kind: str) -> None:
-    translator = Translator.load(runs / kind)
-    found = faithfulness(translator, PAIR)
+    translator = load(runs / kind)
+    found = measure_faithfulness(translator, PAIR)
     whole = plainly(translator, PAIR.source)
     for column in range(4):
         rest = " ".join(SOURCE[:column] + SOURCE[column + 1 :])
@@ -68,7 +69,7 @@ def test_words_are_left_out_one_by_one(runs: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("name", ["decoder.1", "decoder.2/head.1"])
 def test_a_row_is_what_its_word_was_predicted_from(runs: Path, name: str) -> None:
-    translator = Translator.load(runs / "transformer")
+    translator = load(runs / "transformer")
     batch = translator.codec.collate([0], [PAIR])
     readings = translator.model.read(batch)
     heads = [own for head, own in readings.items() if head.startswith(name)]
@@ -80,11 +81,11 @@ def test_a_row_is_what_its_word_was_predicted_from(runs: Path, name: str) -> Non
 def test_long_sources_are_capped_to_what_is_read_most(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    translator = Translator.load(runs / "bahdanau")
-    every = faithfulness(translator, PAIR)
+    translator = load(runs / "bahdanau")
+    every = measure_faithfulness(translator, PAIR)
     monkeypatch.setattr(trusting_module, "MOST", 2)
     monkeypatch.setattr(trusting_module, "TOKENS", 1)  # one source a batch
-    capped = faithfulness(translator, PAIR)
+    capped = measure_faithfulness(translator, PAIR)
     most = sorted(range(4), key=lambda place: -float(every.weights[:, place].sum()))[:2]
     assert capped.erased == sorted(most)
     torch.testing.assert_close(capped.drops, every.drops[:, capped.erased], atol=2e-5, rtol=0)
@@ -103,9 +104,9 @@ def test_agreement_is_counted() -> None:
 
 
 def test_punctuation_and_the_end_are_told(runs: Path) -> None:
-    translator = Translator.load(runs / "bahdanau")
+    translator = load(runs / "bahdanau")
     pair = Pair("two , four !?", "2 4", 1)
-    found, shown = faithfulness(translator, pair), attention_map(translator, pair)
+    found, shown = measure_faithfulness(translator, pair), attention_map(translator, pair)
     mean = shown.first.mean(0)
     assert found.on_punctuation == pytest.approx(float(mean[1] + mean[3]), abs=1e-5)
     assert found.on_end == pytest.approx(float(mean[4]), abs=1e-5)

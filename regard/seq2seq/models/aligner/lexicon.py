@@ -38,8 +38,7 @@ class VocabularySide(nn.Module):
         self, frequencies: Int[Tensor, " word"], spelt: Float[Tensor, "word letters"], size: int
     ) -> None:
         super().__init__()
-        share = frequencies.double().clamp(min=0.5)
-        share /= share.sum()
+        share = _shares(frequencies)
         self.vectors = nn.Parameter(OWN * torch.randn(len(spelt), size) * size**-0.5)
         self.letters = nn.Parameter(torch.randn(spelt.shape[1], size) * size**-0.5)
         self.bias = nn.Parameter(share.log().float())
@@ -47,12 +46,25 @@ class VocabularySide(nn.Module):
         # It follows from the words, so a checkpoint need not hold it.
         self.register_buffer("spelt", spelt, persistent=False)
 
+    @torch.no_grad()
+    def set_frequencies(self, frequencies: Int[Tensor, " word"]) -> None:
+        """Begin with these instead: words are as likely as they are frequent."""
+        share = _shares(frequencies)
+        self.bias.copy_(share.log().float())
+        self.share.copy_(share.float())
+
     def known(
         self, words: Int[Tensor, " word"]
     ) -> tuple[Float[Tensor, "word size"], Float[Tensor, "word letters"]]:
         """What is known of words, and how they are spelt."""
         spelt = self.spelt[words]
         return self.vectors[words] + spelt @ self.letters, spelt
+
+
+def _shares(frequencies: Int[Tensor, " word"]) -> Float[Tensor, " word"]:
+    """In float64; a word that was never seen counts as half a word."""
+    share = frequencies.double().clamp(min=0.5)
+    return share / share.sum()
 
 
 class Lexicon(nn.Module):

@@ -1,0 +1,135 @@
+"""What a task is: its data, model, metric and picture, named in one place.
+
+    file → open → corpus → fit → artifacts → codec → batch → model(batch) is the loss
+                                                             ↓
+                             predictor: stream, evaluate, attention
+
+`regard.tasks.run` trains and loads any task; the verbs of the command line know `Task` and
+`Predictor`, never a task by name. What only some predictors can do is a protocol in `abilities`.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+
+from torch import nn
+
+from regard.seq2seq.batch import Batch, Codec, Corpus, Fault
+from regard.seq2seq.data import Progress
+from regard.seq2seq.metrics import MetricScore
+from regard.seq2seq.protocols import Prediction
+from regard.seq2seq.training import Plan, Validate
+from regard.tasks.artifacts import Artifacts
+from regard.tasks.config import TaskConfig
+from regard.tasks.examples import Examples
+from regard.tasks.plots import AttentionMap
+
+Config = TypeVar("Config", bound=TaskConfig)
+Item = TypeVar("Item")
+Item_contra = TypeVar("Item_contra", contravariant=True)
+
+
+Kept = TypeVar("Kept", bound=Artifacts)
+Model = TypeVar("Model", bound=nn.Module)
+
+
+@runtime_checkable
+class Predictor(Protocol[Item_contra]):
+    """A trained model with all that it needs to answer: what `regard.load` gives."""
+
+    about: str
+    """Which weights these are, for people."""
+
+    def stream(
+        self, items: Iterable[Item_contra], *, progress: Progress | None = None
+    ) -> Iterator[list[Prediction]]:
+        """For each item its answers, the best first; in bounded memory."""
+
+    def evaluate(
+        self, items: Sequence[Item_contra], *, progress: Progress | None = None
+    ) -> list[MetricScore]:
+        """Metrics against the items' gold; the first is the task's main one."""
+
+    def attention(
+        self, item: Item_contra, *, units: str = "", layer: str = "", maps: str = "one"
+    ) -> AttentionMap:
+        """What was attended to for the item's gold, or for the model's own answer without one.
+
+        Args:
+            item: One item.
+            units: What rows and columns are: "word", "subword", "char"; empty: as the task has it.
+            layer: Whose weights, as in "decoder.2"; empty: the model's own choice.
+            maps: "one", "several" (the heads of a named layer, else the layers) or "all".
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task(Generic[Config, Item, Kept, Model]):
+    """A task. What is not given here is the same for all of them."""
+
+    name: str
+    config: type[Config]
+    artifacts: type[Kept]
+
+    describe: Callable[[Config], str]
+    """What the model is, for its card: "A translator of kind `bahdanau`"."""
+
+    usage: str
+    """What to type next, `{}` being the run: "regard predict {} input.txt"."""
+
+    open: Callable[[Config, Sequence[str]], Corpus[Item]]
+    """Items with their gold: to train and to validate."""
+
+    inputs: Callable[[Config, str], Corpus[Item]]
+    """Items without: to predict. `-` is the standard input."""
+
+    gold: Callable[[Config, Sequence[str]], Corpus[Item]] | None = None
+    """Items with their gold that a trained model is asked about; none: as `open` has them."""
+
+    given: Callable[[Config, str, str | None], Item]
+    """One item from the command line: its input, and its gold if there is one."""
+
+    group: Callable[[Item], str]
+    """Items of one group are never split between training and validation."""
+
+    fit: Callable[[Config, Examples[Item]], Kept]
+    codec: Callable[[Config, Kept], Codec[Item, Batch]]
+    model: Callable[[Config, Kept], Model]
+    """With new weights; all that is random is drawn from torch's generator."""
+
+    predictor: Callable[[Config, Kept, Model, str], Predictor[Item]]
+    """A trained model, ready to answer; the text says which weights these are."""
+
+    prime: Callable[[Model, Kept, Examples[Item]], None] = lambda *_: None
+    """Set what a model takes from the data, once, when a run begins."""
+
+    guide: Callable[[Config, Corpus[Item]], Corpus[Item]] = lambda _, corpus: corpus
+    """The training corpus with what only training has: given alignments."""
+
+    validator: Callable[[Config, Kept, Sequence[Item]], Validate] | None = None
+    """How it is validated; none: by its loss and by what `evaluate` gives."""
+
+    steps: Callable[[Config, Plan], int] = lambda config, _: config.training.steps
+    """How many updates."""
+
+    check: Callable[[Config], None] = lambda _: None
+    """Raise a `ConfigError` for choices that do not go together."""
+
+    between: Callable[[Config, Sequence[Item], Sequence[Item]], Iterator[Fault]] = lambda *_: iter(
+        ()
+    )
+    """What is wrong with the validation set for a model that learns from the training set."""
+
+    formats: Mapping[str, Callable[[Item, Prediction], str]] = field(
+        default_factory=lambda: {"text": lambda _, answer: answer.text}
+    )
+    """How `predict` writes an answer, by name; the first is the default."""
+
+    scores_note: str = ""
+    """What the scores of a validation are, for the card."""
+
+    packages: Sequence[str] = ()
+    """Whose versions the card names, beside those of every task."""
+
+
+AnyTask = Task[Any, Any, Any, Any]
