@@ -33,7 +33,7 @@ Symmetrize = Annotated[
         "aligner's default), or only one of them: forward, backward.",
     ),
 ]
-Threshold = Annotated[
+ThresholdOption = Annotated[
     float | None,
     typer.Option(
         "--threshold",
@@ -69,7 +69,7 @@ def align(
     units: Units = "word",
     reverse: Reverse = None,
     symmetrize: Symmetrize = None,
-    threshold: Threshold = None,
+    threshold: ThresholdOption = None,
     mutual: Both = False,
     null: Null = 0.5,
     layer: Layer = "",

@@ -7,7 +7,7 @@ from regard.cli.config_options import (
     Data,
     GivenLinks,
     Settings,
-    Task,
+    TaskArgument,
     Valid,
     config_options,
 )
@@ -19,7 +19,7 @@ SHOWN = 5
 
 
 def check(
-    task: Task,
+    task: TaskArgument,
     data: Data = None,
     valid: Valid = None,
     links: GivenLinks = None,

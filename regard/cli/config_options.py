@@ -12,7 +12,7 @@ from regard.tasks.config.schema import path_keys
 from regard.tasks.config.wording import nearest
 from regard.tasks.registry import config_type, entries
 
-Task = Annotated[str, typer.Argument(help=f"What is learned: {', '.join(entries())}.")]
+TaskArgument = Annotated[str, typer.Argument(help=f"What is learned: {', '.join(entries())}.")]
 Data = Annotated[
     list[str] | None,
     typer.Option(

@@ -4,7 +4,7 @@ import json
 from typing import TYPE_CHECKING
 
 from regard.cli.lengths import LengthOptions, MaxSourceLength, MaxTargetLength, WhatIfTooLong
-from regard.cli.open_run import AsJson, Ensemble, Files, Int8, Latest, Run, open_run
+from regard.cli.open_run import AsJson, EnsembleOption, Files, Int8, Latest, Run, open_run
 from regard.cli.output import say
 from regard.cli.progress_bar import progress_bar
 from regard.cli.search_options import Beams, set_beam
@@ -19,7 +19,7 @@ def evaluate(
     beam: Beams = None,
     latest: Latest = False,
     int8: Int8 = False,
-    ensemble: Ensemble = None,
+    ensemble: EnsembleOption = None,
     max_source_length: MaxSourceLength = None,
     max_length: MaxTargetLength = None,
     too_long: WhatIfTooLong = None,

@@ -1,12 +1,12 @@
 """`regard init`: a configuration to start from."""
 
-from regard.cli.config_options import Config, Data, Settings, Task, Valid, config_options
+from regard.cli.config_options import Config, Data, Settings, TaskArgument, Valid, config_options
 from regard.cli.output import say
 from regard.tasks.config import as_toml
 
 
 def init(
-    task: Task,
+    task: TaskArgument,
     data: Data = None,
     valid: Valid = None,
     config: Config = None,

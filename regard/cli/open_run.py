@@ -26,7 +26,7 @@ Latest = Annotated[bool, typer.Option("--latest", help="The latest weights inste
 Int8 = Annotated[
     bool, typer.Option("--int8", help="Quantize large layers to 8 bits: faster on a CPU.")
 ]
-Ensemble = Annotated[
+EnsembleOption = Annotated[
     list[str] | None,
     typer.Option("--ensemble", metavar="RUN", help="Add this run to the ensemble; repeatable."),
 ]

@@ -10,7 +10,7 @@ import typer
 from regard.cli.alignment_output import Alignments, Linker, Units, written
 from regard.cli.config_options import existing
 from regard.cli.lengths import LengthOptions, MaxSourceLength, MaxTargetLength, WhatIfTooLong
-from regard.cli.open_run import Ensemble, Int8, Latest, OpenRun, Run, open_inputs, open_run
+from regard.cli.open_run import EnsembleOption, Int8, Latest, OpenRun, Run, open_inputs, open_run
 from regard.cli.output import say
 from regard.cli.progress_bar import progress_bar
 from regard.cli.search_options import (
@@ -57,7 +57,7 @@ def predict(
     format_name: FormatName = None,
     latest: Latest = False,
     int8: Int8 = False,
-    ensemble: Ensemble = None,
+    ensemble: EnsembleOption = None,
     sample: Sample = False,
     temperature: Temperature = 1.0,
     top_p: TopP = 1.0,

@@ -4,7 +4,7 @@ import json
 import math
 
 from regard.cli.lengths import LengthOptions, MaxSourceLength, MaxTargetLength, WhatIfTooLong
-from regard.cli.open_run import AsJson, Ensemble, Files, Int8, Latest, Run, open_run
+from regard.cli.open_run import AsJson, EnsembleOption, Files, Int8, Latest, Run, open_run
 from regard.cli.output import say
 from regard.cli.progress_bar import progress_bar
 
@@ -14,7 +14,7 @@ def score(
     files: Files,
     latest: Latest = False,
     int8: Int8 = False,
-    ensemble: Ensemble = None,
+    ensemble: EnsembleOption = None,
     max_source_length: MaxSourceLength = None,
     max_length: MaxTargetLength = None,
     too_long: WhatIfTooLong = None,

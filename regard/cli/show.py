@@ -19,7 +19,7 @@ from regard.seq2seq.errors import ConfigError
 if TYPE_CHECKING:
     from regard.tasks.plots import AttentionMap
 
-Source = Annotated[str, typer.Argument(metavar="TEXT", help="What is read.")]
+SourceText = Annotated[str, typer.Argument(metavar="TEXT", help="What is read.")]
 Target = Annotated[
     str | None,
     typer.Argument(metavar="[TARGET]", help="What it was read for; the model's answer if none."),
@@ -30,7 +30,7 @@ Out = Annotated[
         "-o", "--out", metavar="FILE", help="Where to draw: .png, .svg or .html; else here."
     ),
 ]
-View = Annotated[
+ViewOption = Annotated[
     str,
     typer.Option(
         "--view",
@@ -39,7 +39,7 @@ View = Annotated[
         "else of each layer. A page (.html) has them all.",
     ),
 ]
-Threshold = Annotated[
+ArcThreshold = Annotated[
     float,
     typer.Option(
         "--threshold", callback=share("--threshold"), help="Arcs are for weights above it."
@@ -55,11 +55,11 @@ VIEWS = ("heat", "arcs", "heads")
 
 def show(
     run: Run,
-    text: Source,
+    text: SourceText,
     target: Target = None,
     out: Out = None,
-    view: View = "heat",
-    threshold: Threshold = 0.2,
+    view: ViewOption = "heat",
+    threshold: ArcThreshold = 0.2,
     units: Units = "word",
     layer: Layer = "",
     check: Check = False,

@@ -10,7 +10,7 @@ from regard.cli.config_options import (
     Data,
     GivenLinks,
     Settings,
-    Task,
+    TaskArgument,
     Valid,
     config_options,
 )
@@ -32,7 +32,7 @@ Threads = Annotated[
 
 
 def train(
-    task: Task,
+    task: TaskArgument,
     out: Out,
     data: Data = None,
     valid: Valid = None,

@@ -21,13 +21,13 @@ from regard.seq2seq.data.split import Split, split
 from regard.seq2seq.data.subwords import Subwords
 from regard.seq2seq.data.tokenizer import Encoding, Normal, Tokenizer
 from regard.seq2seq.data.tokenizers import build_tokenizers, load_tokenizer, parse_tokenizer
-from regard.seq2seq.data.windows import Batches, Progress, by_length, windowed
+from regard.seq2seq.data.windows import BatchPlanner, Progress, by_length, windowed
 from regard.seq2seq.data.words import Words
 
 __all__ = [
     "TOO_LONG",
     "AlignmentWords",
-    "Batches",
+    "BatchPlanner",
     "BoundedPairs",
     "Characters",
     "Clean",

@@ -15,13 +15,13 @@ Answer = TypeVar("Answer")
 Progress = Callable[[int], None]
 """Called with the number of items done so far."""
 
-Batches = Callable[[Sequence[Item]], Iterable[Sequence[int]]]
+BatchPlanner = Callable[[Sequence[Item]], Iterable[Sequence[int]]]
 """The positions of a window's items, batch by batch; each is in one of them."""
 
 
 def windowed(
     items: Iterable[Item],
-    batches: Batches[Item],
+    batches: BatchPlanner[Item],
     answer: Callable[[Sequence[int], Sequence[Item]], Iterable[Answer]],
     progress: Progress | None = None,
     window: int | None = None,
@@ -49,7 +49,7 @@ def windowed(
             yield answers.pop(number)
 
 
-def by_length(codec: Codec[Item, object], tokens: int | None = None) -> Batches[Item]:
+def by_length(codec: Codec[Item, object], tokens: int | None = None) -> BatchPlanner[Item]:
     """Items of about the same length together, so that there is little padding."""
 
     def batches(items: Sequence[Item]) -> list[list[int]]:

@@ -12,14 +12,14 @@ MAX_BEAM = 1000
 MAX_TOKENS = 1_000_000
 """The greatest length that can be asked for."""
 
-Beam = Annotated[int, Field(ge=1, le=MAX_BEAM)]
+BeamSize = Annotated[int, Field(ge=1, le=MAX_BEAM)]
 Length = Annotated[int, Field(ge=1, le=MAX_TOKENS)]
 
 
 class DecodingConfig(Options):
     """How a trained model is asked for its answer."""
 
-    beam: Beam = 5
+    beam: BeamSize = 5
     """Beam size; 1: greedy search."""
 
     penalty: Annotated[float, Field(ge=0, le=10)] = 1.0

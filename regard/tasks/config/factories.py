@@ -10,7 +10,7 @@ from regard.tasks.config.options import Options
 from regard.tasks.config.score import CoverageConfig, ScoreConfig
 from regard.tasks.config.selection import SelectionConfig
 
-Part = TypeVar("Part")
+Built = TypeVar("Built")
 
 SCORES: Mapping[str, Callable[..., scores.Score]] = {
     "dot": scores.Dot,
@@ -60,7 +60,7 @@ def build_attention(
     return Attention(build_score(score, query_size, key_size), build_selection(select, query_size))
 
 
-def _built(make: Callable[..., Part], config: Options, **sizes: int) -> Part:
+def _built(make: Callable[..., Built], config: Options, **sizes: int) -> Built:
     """Give it its options, and those of the sizes that it asks for."""
     asked = inspect.signature(make).parameters
     options: dict[str, Any] = config.model_dump(exclude={"kind"})

@@ -59,10 +59,12 @@ def load(
     try:
         return shape.model_validate(with_kinds(values, shape))
     except ValidationError as error:
-        raise ConfigError(_told(shape, error, layers)) from None
+        raise ConfigError(_error_line(shape, error, layers)) from None
 
 
-def _told(shape: type[Options], error: ValidationError, layers: Iterable[ConfigSource]) -> str:
+def _error_line(
+    shape: type[Options], error: ValidationError, layers: Iterable[ConfigSource]
+) -> str:
     path, sentence = complaint(shape, error)
     who = origin(layers, path)
     return one_line(f"{who}: {sentence}" if who else sentence)

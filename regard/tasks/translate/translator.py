@@ -226,7 +226,7 @@ class Translator:
         device = next(self.model.parameters()).device
         asked = BatchedPredictor(
             self._stepper(), self.codec, WithoutGradients(search), device=device,
-            replacement=self.unknown, rereader=self._read_again if self.readers else None,
+            replacement=self.unknown, rereader=self._reread if self.readers else None,
             **batches(search, len(self.codec.target_tokenizer)),
         )  # fmt: skip
         return asked(pairs, progress)
@@ -235,7 +235,7 @@ class Translator:
         models = tuple(each.model for each in (self, *self.others))
         return Ensemble(models) if self.others else self.model
 
-    def _read_again(
+    def _reread(
         self, pairs: Sequence[Pair], tokens: Sequence[Sequence[int]]
     ) -> list[Float[Tensor, "target source"]]:
         """For each pair what the tokens of its answer read, as `answer_alignments` has it."""

@@ -90,7 +90,7 @@ class Aligner(nn.Module):
     def posteriors(self, batch: Batch) -> "AlignmentPosteriors":
         """How probable each link is, and both sides in all, by the whole vocabularies."""
         sources, targets = _sides(batch)
-        there, back = self._whole(sources, targets)
+        there, back = self._full_vocabulary(sources, targets)
         forward, _ = self._found(there, self.forward_reader, sources, targets)
         backward, _ = self._found(back, self.backward_reader, targets, sources)
         total = forward.log_prob.sum() + backward.log_prob.sum()
@@ -127,8 +127,8 @@ class Aligner(nn.Module):
             _cells(back, source.share[rows], drawn[1], column, row),
         )
 
-    def _whole(self, sources: "WordIds", targets: "WordIds") -> tuple[Cells, Cells]:
-        """Both directions by the whole vocabularies."""
+    def _full_vocabulary(self, sources: "WordIds", targets: "WordIds") -> tuple[Cells, Cells]:
+        """Both directions, normalised over the full vocabularies."""
         (rows, row), (columns, column) = sources.different(), targets.different()
         scores = self.lexicon.scores(rows, columns)
         there = scores + self.lexicon.target.bias[columns]

@@ -53,10 +53,10 @@ class VocabularySide(nn.Module):
         self.bias.copy_(share.log().float())
         self.share.copy_(share.float())
 
-    def known(
+    def word_vectors(
         self, words: Int[Tensor, " word"]
     ) -> tuple[Float[Tensor, "word size"], Float[Tensor, "word letters"]]:
-        """What is known of words, and how they are spelt."""
+        """The vectors of words, and their spelling features."""
         spelt = self.spelt[words]
         return self.vectors[words] + spelt @ self.letters, spelt
 
@@ -84,9 +84,9 @@ class Lexicon(nn.Module):
         self, sources: Int[Tensor, " source"], targets: Int[Tensor, " target"]
     ) -> Float[Tensor, "source target"]:
         """How well each pair belongs together; a null word is spelt like nothing."""
-        known, spelt = self.source.known(sources)
+        known, spelt = self.source.word_vectors(sources)
         rows = torch.cat([known, self.alike * spelt], -1)
-        return rows @ torch.cat(self.target.known(targets), -1).mT
+        return rows @ torch.cat(self.target.word_vectors(targets), -1).mT
 
     @torch.no_grad()
     def totals(self, words: Int[Tensor, " word"], *, backward: bool) -> Float[Tensor, " word"]:
@@ -100,7 +100,7 @@ class Lexicon(nn.Module):
         vectors, letters, bias = side.vectors[1:].mT, side.spelt[1:].mT, side.bias[1:]
         found = []
         for part in words.split(max(1, CHUNK // len(bias))):
-            known, spelt = given.known(part)
+            known, spelt = given.word_vectors(part)
             # What spelling says of the whole vocabulary is not made: its matrix goes to the left.
             alike = known @ side.letters.mT + self.alike * spelt
             found.append((known @ vectors + alike @ letters + bias).logsumexp(-1))
