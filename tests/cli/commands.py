@@ -11,6 +11,7 @@ from pathlib import Path
 from unittest import mock
 
 import torch
+import torch._dynamo  # it sets a variable of the environment when it is first imported
 
 from regard.cli.main import main
 
