@@ -1,6 +1,6 @@
 """The recipe: score, select, read; as a function and as a module that owns its parameters."""
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -8,24 +8,19 @@ from torch import Tensor, nn
 from regard.attention import kernels
 from regard.attention.core.autocast import autocast_disabled
 from regard.attention.core.axes import Prepared, StepState
-from regard.attention.core.errors import DtypeError, ForeignMemoryError, OptionError, shown
+from regard.attention.core.errors import DtypeError, ForeignMemoryError, shown
 from regard.attention.core.fingerprint import fingerprint, parameter_version
-from regard.attention.core.nonfinite import zero_nonfinite_queries
+from regard.attention.core.nonfinite import validate_pairs, zero_nonfinite_queries
+from regard.attention.core.records import replace
 from regard.attention.core.validation import check_bias, check_bias_shape, copy_parameter
 from regard.attention.fast_paths import cached_step, plain_dot, remember_step
 from regard.attention.kernels import View, dispatch
 from regard.attention.kernels.comparison import take
 from regard.attention.kernels.request import over_heads, restore_nan
 from regard.attention.masks import Mask, as_mask
-from regard.attention.memory import (
-    Memory,
-    ReadPlan,
-    build_memory,
-    set_owner,
-    validate_pairs,
-    zero_hidden,
-)
+from regard.attention.memory import Memory, build_memory, set_owner
 from regard.attention.reading import (
+    HeadLayout,
     Part,
     Reading,
     concat_readings,
@@ -35,11 +30,11 @@ from regard.attention.reading import (
 )
 from regard.attention.scores import ScaledDot, Score, as_score
 from regard.attention.scores.function import Function
-from regard.attention.selection import Selection, Softmax
-from regard.attention.state import START, State, Stateful, check_state, state_keys
+from regard.attention.selection import Selection, Softmax, as_selection
+from regard.attention.state import START, ReadPlan, State, Stateful, check_state, state_keys
 
 SCORE, SELECT = ScaledDot(), Softmax()
-"""What serves where nothing else is given; neither has anything that could change."""
+"""The defaults; neither has parameters."""
 
 
 def attend(
@@ -68,30 +63,30 @@ def attend(
         values: `(*batch, key, value_size)`.
         score: How relevant is each key; `scores.ScaledDot()` unless given.
         select: How much of each is read; `selection.Softmax()` unless given.
-        mask: Who may read whom: a mask, or a boolean tensor `(*batch, query, key)`, True = may.
+        mask: A mask, or a boolean tensor `(*batch, query, key)`, True = may read.
         bias: Added to the scores: floats `(*batch, query, key)`.
-        state: What the last reading handed on, for mechanisms that look back.
+        state: The last reading's, for scores and selections that are stateful.
 
-    An axis of size 1 in the batch, the mask or the bias serves all.
+    An axis of size 1 in the batch, the mask or the bias broadcasts.
     """
     score = SCORE if score is None else score
     select = SELECT if select is None else select
     if mask is None and bias is None and state is None:
-        found = plain_dot(score, select, queries, keys, values)
-        if found is not None:
-            return found
+        reading = plain_dot(score, select, queries, keys, values)
+        if reading is not None:
+            return reading
     score, select = as_score(score), as_selection(select)
     mask = None if mask is None else as_mask(mask)
-    keys, values, guard = validate_pairs(keys, values, guarded=mask is not None)
+    keys, values, nonfinite = validate_pairs(keys, values, masked=mask is not None)
     many = isinstance(queries, Tensor) and queries.ndim > 1 and queries.shape[-2] > 1
-    memory = build_memory(score, keys, values, mask, guard, once=many)
+    memory = build_memory(score, keys, values, mask, nonfinite, once=many)
     return read(score, select, queries, memory, state=state, bias=bias)
 
 
 class Attention(nn.Module):
     """A score and a selection with their parameters.
 
-    Called whole it reads as `attend` does; step by step, prepare the memory once and read it often:
+    Called, it reads as `attend` does; step by step, prepare the memory once and read it often:
 
         memory = attention.prepare(keys, values, mask)
         reading = attention.read(queries, memory, state=state)
@@ -120,18 +115,18 @@ class Attention(nn.Module):
         bias: Tensor | None = None,
         state: State | None = None,
     ) -> Reading:
-        """Read the whole at once: see `attend`."""
+        """Prepare and read at once: see `attend`."""
         return attend(
             queries, keys, values,
             score=self.score, select=self.select, mask=mask, bias=bias, state=state,
         )  # fmt: skip
 
     def prepare(self, keys: Tensor, values: Tensor, mask: Mask | Tensor | None = None) -> Memory:
-        """A memory of these pairs, the keys projected once; the mask hides some for good."""
+        """A memory of these pairs, the keys projected once, with a mask for all reads."""
         mask = as_mask(mask)
-        # A mask may still come with the read, so what is not finite is always set aside.
-        keys, values, guard = validate_pairs(keys, values, guarded=True)
-        memory = build_memory(self.score, keys, values, mask, guard)
+        # A read may bring a mask, so non-finite pairs are always zeroed.
+        keys, values, nonfinite = validate_pairs(keys, values, masked=True)
+        memory = build_memory(self.score, keys, values, mask, nonfinite)
         return set_owner(self, memory, (keys.shape[-1], values.shape[-1]))
 
     def read(
@@ -143,14 +138,14 @@ class Attention(nn.Module):
         mask: Mask | Tensor | None = None,
         bias: Tensor | None = None,
     ) -> Reading:
-        """Read a memory that this attention prepared; a mask here hides more than its own."""
+        """Read a memory that this attention prepared; a mask here is combined with its own."""
         check_owner(memory, self)
-        parts: dict[str, Any] = self._modules  # by name, torch looks there last, and at each step
+        parts: dict[str, Any] = self._modules  # as attributes they cost a search at each step
         score, select = parts["score"], parts["select"]
         if mask is None and bias is None:
-            found = cached_step(score, select, queries, memory, state)
-            if found is not None:
-                return found
+            reading = cached_step(score, select, queries, memory, state)
+            if reading is not None:
+                return reading
         memory.check()
         mask = None if mask is None else as_mask(mask)
         return read(score, select, queries, memory, state=state, mask=mask, bias=bias)
@@ -160,29 +155,12 @@ class Attention(nn.Module):
         return fingerprint(self.score)
 
     def parameter_version(self) -> int:
-        """How often the score's parameters have been changed in place."""
+        """How often the score's parameters were changed in place."""
         return parameter_version(self.score)
 
     def cache(self, prepared: Prepared) -> Prepared:
         """What kernels cache of prepared keys."""
         return kernels.cache_keys(self.score.compares, prepared)
-
-
-@runtime_checkable
-class HeadLayout(Protocol):
-    """How queries are spread over heads, and what they read is brought together again."""
-
-    head_shape: tuple[int, ...]
-    """The axes of heads before `(query, size)`."""
-
-    def split_heads(self, queries: Tensor) -> Tensor:
-        """`(*batch, query, size)` to `(*batch, *heads, query, size)`."""
-
-    def merge_heads(self, context: Tensor) -> Tensor:
-        """`(*batch, *heads, query, size)` to `(*batch, query, size)`."""
-
-    def split_bias(self, bias: Tensor, shape: tuple[int, ...]) -> Tensor:
-        """A bias for `shape` `(*batch, query, key)`, one for all heads or one for each."""
 
 
 def read(
@@ -243,20 +221,10 @@ def check_owner(memory: Memory, owner: object) -> None:
         )
 
 
-def as_selection(select: Selection) -> Selection:
-    """Raise unless it is a selection."""
-    if isinstance(select, Selection):
-        return select
-    raise OptionError(
-        f"{shown(select)} is not a selection. Pass an object of regard.selection, such as "
-        "selection.Softmax() or selection.Sparsemax()."
-    )
-
-
 def _start_or_check(
     score: Score, select: Selection, memory: Memory, plan: ReadPlan, state: State | None
 ) -> State:
-    """The state that was given, if it belongs here; without one, that before the first step."""
+    """The state that was given, checked; without one, the state before the first step."""
     owners = state_keys(score, select)
     shape = (*plan.view.batch, *plan.shape[-2:])
     if state is not None:
@@ -283,7 +251,7 @@ def _read_rows(
     for row in torch.arange(rows, device=queries.device).split(1):
         row_bias, row_view = take(bias, row, rows), view.rows(row)
         allowed = row_view.allowed() if hides_huge else None
-        visible = memory if allowed is None else zero_hidden(memory, allowed)
+        visible = memory if allowed is None else _zero_masked(memory, allowed)
         reading = _read_once(
             score, select, queries[..., row, :], visible, row_view, row_bias, state
         )
@@ -317,3 +285,19 @@ def _advance(owner: Score | Selection, state: StepState, part: Part) -> StepStat
     if isinstance(owner, Stateful):
         return owner.advance(state, part.weights(), part.request)
     return state
+
+
+def _zero_masked(memory: Memory, allowed: Tensor) -> Memory:
+    """The memory as one row of queries may read it: masked keys and values are 0.
+
+    Args:
+        memory: Pairs, some of them huge.
+        allowed: `(*batch, 1, key)`: which pairs this row may read.
+    """
+    hidden = ~allowed.mT.expand(*allowed.shape[:-2], len(memory), 1)
+    return replace(
+        memory,
+        prepared={name: each.masked_fill(hidden, 0.0) for name, each in memory.prepared.items()},
+        values=memory.values.masked_fill(hidden, 0.0),
+        cached={},
+    )

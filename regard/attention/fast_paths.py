@@ -23,10 +23,10 @@ from regard.attention.kernels import (
     is_overridden,
 )
 from regard.attention.masks import PairIndex
-from regard.attention.memory import Memory, ReadPlan
+from regard.attention.memory import Memory
 from regard.attention.reading import Reading, make_reading, make_request
 from regard.attention.selection import Selection, Softmax
-from regard.attention.state import START, State
+from regard.attention.state import START, ReadPlan, State
 
 SINGLE_QUERY = SingleQuery()
 

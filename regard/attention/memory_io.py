@@ -1,7 +1,7 @@
-"""A memory on disk: safetensors, with what its mask says and who prepared it.
+"""Save and load memories: safetensors, with the mask as JSON and a fingerprint of the score.
 
-A file is not believed because we once wrote it. A digest tells damage; every name, shape, dtype and
-number is checked, for C reads by them; and what kernels cache of the keys is computed again.
+A file is not trusted. A digest detects damage; every name, shape, dtype and number is checked,
+because C indexes by them; and what kernels cache of the keys is computed again.
 """
 
 import dataclasses
@@ -21,17 +21,17 @@ from torch import Tensor, nn
 from regard.attention.core.autocast import autocast_disabled
 from regard.attention.core.axes import NonFiniteFlags, Prepared, Values
 from regard.attention.core.errors import ForeignMemoryError, MemoryFileError, shown
-from regard.attention.core.validation import FLOATS, broadcasts
+from regard.attention.core.validation import FLOATS, broadcasts, broadcasts_to
 from regard.attention.masks import Blocks, Causal, Dense, Lengths, Mask, Prefix, Window
 from regard.attention.masks.base import And, Not, Or, RemappedMask
 
 FORMAT = "regard memory 2"
 NONFINITE = ("nonfinite_keys", "nonfinite_values")
-LARGEST = 1 << 20
-"""No key and no value has more numbers than this; a larger size is damage."""
+MAX_SIZE = 1 << 20
+"""Of a key or a value; a larger size is damage."""
 
 DAMAGE = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError)
-"""What reading something else than `save` wrote may raise; errors of ours are among them."""
+"""What damaged content may raise; the errors of this library are among them."""
 
 
 class SavedMemory(NamedTuple):
@@ -61,7 +61,7 @@ class HasPairs(Protocol):
 
 @runtime_checkable
 class Preparer(Protocol):
-    """Who prepares keys and values: an `Attention` or a `MultiHead`."""
+    """What prepares keys and values: an `Attention` or a `MultiHead`."""
 
     @property
     def head_shape(self) -> tuple[int, ...]:
@@ -75,7 +75,7 @@ class Preparer(Protocol):
 
 
 def save(memory: SavedMemory, fingerprint: str, path: str | PathLike[str]) -> None:
-    """Write the memory beside the path, then move it there: a file is whole or not there."""
+    """Write to a temporary file, then rename it: the file is complete or absent."""
     tensors = {"values": memory.values}
     tensors |= {f"prepared/{name}": tensor for name, tensor in memory.prepared.items()}
     for name in NONFINITE:
@@ -83,25 +83,25 @@ def save(memory: SavedMemory, fingerprint: str, path: str | PathLike[str]) -> No
             tensors[name] = tensor
     mask = None if memory.mask is None else _describe(memory.mask, "mask", tensors)
     # Cloned: safetensors refuses tensors that share storage, as keys and values may.
-    whole = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
+    copies = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     metadata = {"format": FORMAT, "fingerprint": fingerprint}
     metadata |= {"mask": json.dumps(mask), "sizes": json.dumps(memory.sizes)}
-    metadata |= {"digest": _digest(metadata, whole)}
+    metadata |= {"digest": _digest(metadata, copies)}
     path = Path(path)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        safetensors.torch.save_file(whole, beside, metadata)
-        os.replace(beside, path)
+        safetensors.torch.save_file(copies, temporary, metadata)
+        os.replace(temporary, path)
     except (safetensors.SafetensorError, OSError) as error:
         raise MemoryFileError(
             f"{path} cannot be written: {error}. Give a file in a directory that exists."
         ) from error
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def load(path: str | PathLike[str], owner: Preparer) -> SavedMemory:
-    """Read a memory for `owner`, which must be what prepared it, or equal."""
+    """Read a memory for `owner`, which must have prepared it, or be equal to what did."""
     if not Path(path).is_file():
         raise MemoryFileError(f"there is no file at {path}. Write one first: memory.save(path).")
     metadata, tensors = _read(path)
@@ -130,20 +130,20 @@ def _read(path: str | PathLike[str]) -> tuple[dict[str, str], dict[str, Tensor]]
     try:
         with safetensors.safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
-            # Cloned: they are pages of the file, which may be cut off while somebody reads.
+            # Cloned: they are mapped pages of the file, which may be truncated later.
             tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
     except (safetensors.SafetensorError, OSError, *DAMAGE, RuntimeError) as error:
         raise MemoryFileError(
             f"{path} cannot be read as safetensors: {error}. "
-            "It is cut off or of another kind: save the memory again."
+            "It is truncated or of another kind: save the memory again."
         ) from error
     return metadata, tensors
 
 
 def _digest(metadata: Mapping[str, str], tensors: Mapping[str, Tensor]) -> str:
     """A hash of all that a file holds."""
-    said = {name: text for name, text in metadata.items() if name != "digest"}
-    digest = hashlib.sha256(json.dumps(said, sort_keys=True).encode())
+    rest = {name: text for name, text in metadata.items() if name != "digest"}
+    digest = hashlib.sha256(json.dumps(rest, sort_keys=True).encode())
     for name, tensor in sorted(tensors.items()):
         digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
         digest.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
@@ -151,7 +151,7 @@ def _digest(metadata: Mapping[str, str], tensors: Mapping[str, Tensor]) -> str:
 
 
 def _memory(metadata: dict[str, str], tensors: dict[str, Tensor], owner: Preparer) -> SavedMemory:
-    """The memory, each part of it checked; raise one of `DAMAGE` if it is no memory of `owner`."""
+    """The memory, all of it checked; raise one of `DAMAGE` if it is no memory of `owner`."""
     values = tensors.pop("values")
     nonfinite_keys, nonfinite_values = (tensors.pop(name, None) for name in NONFINITE)
     names = [name for name in tensors if name.startswith("prepared/")]
@@ -165,26 +165,27 @@ def _memory(metadata: dict[str, str], tensors: dict[str, Tensor], owner: Prepare
     if tensors:
         raise MemoryFileError(f"it holds {', '.join(sorted(tensors))}, which belong to no memory")
     sizes = key_size, value_size
-    return SavedMemory(prepared, values, mask, nonfinite_keys, nonfinite_values, sizes)
+    in_order = {name: prepared[name] for name in like.prepared}
+    return SavedMemory(in_order, values, mask, nonfinite_keys, nonfinite_values, sizes)
 
 
 def _size(given: object) -> int:
-    if type(given) is not int or not 0 <= given <= LARGEST:
-        raise MemoryFileError(f"a size is {shown(given)}, not a number up to {LARGEST}")
+    if type(given) is not int or not 0 <= given <= MAX_SIZE:
+        raise MemoryFileError(f"a size is {shown(given)}, not a number up to {MAX_SIZE}")
     return given
 
 
 def _one_pair(owner: Preparer, values: Tensor, key_size: int, value_size: int) -> HasPairs:
-    """A memory of one pair by the same owner: what has its form can be read."""
-    learned = owner.parameters() if isinstance(owner, nn.Module) else iter(())
-    device = next((parameter.device for parameter in learned), values.device)
+    """A memory of one pair by the same owner: what a file holds must have its names and sizes."""
+    parameters = owner.parameters() if isinstance(owner, nn.Module) else iter(())
+    device = next((parameter.device for parameter in parameters), values.device)
     with torch.no_grad(), autocast_disabled(device.type):
         pair = (torch.zeros(1, size, dtype=values.dtype) for size in (key_size, value_size))
         return owner.prepare(*(each.to(device) for each in pair))
 
 
 def _check_prepared(prepared: dict[str, Tensor], values: Tensor, like: HasPairs, axes: int) -> None:
-    """Raise unless values and prepared keys have the form of a memory that was just prepared."""
+    """Raise unless values and prepared keys have the names, dtypes and sizes of `like`."""
     if set(prepared) != set(like.prepared):
         raise MemoryFileError(f"it has {', '.join(sorted(prepared)) or 'nothing'} of the keys")
     if values.ndim < 2 + axes or values.shape[-1] != like.values.shape[-1]:
@@ -207,18 +208,14 @@ def _check_prepared(prepared: dict[str, Tensor], values: Tensor, like: HasPairs,
             )
 
 
-def _check_nonfinite(faulty: Tensor | None, values: Tensor) -> None:
-    if faulty is None:
+def _check_nonfinite(flags: Tensor | None, values: Tensor) -> None:
+    if flags is None:
         return
-    fits = faulty.dtype == torch.bool and faulty.ndim == values.ndim
-    if not fits or faulty.shape[-2:] != (1, values.shape[-2]):
+    fits = flags.dtype == torch.bool and flags.shape[-2:] == (1, values.shape[-2])
+    if not fits or not broadcasts_to(flags.shape[:-2], values.shape[:-2]):
         raise MemoryFileError(
-            f"what was not finite has shape {tuple(faulty.shape)} in {faulty.dtype}"
+            f"its flags of non-finite pairs have shape {tuple(flags.shape)} in {flags.dtype}"
         )
-    if any(
-        own not in (1, size) for own, size in zip(faulty.shape, values.shape[:-2], strict=False)
-    ):
-        raise MemoryFileError(f"what was not finite has shape {tuple(faulty.shape)}")
 
 
 def _describe(mask: Mask, name: str, tensors: dict[str, Tensor]) -> dict[str, Any]:
@@ -241,7 +238,7 @@ def _describe(mask: Mask, name: str, tensors: dict[str, Tensor]) -> dict[str, An
 
 
 def _read_mask(described: Any, tensors: dict[str, Tensor]) -> Mask | None:
-    """The mask, made as anybody makes it, so that what it takes is checked as always."""
+    """The mask, built by its constructor, which checks the fields."""
     if described is None:
         return None
     fields = {name: _read_mask_parts(value, tensors) for name, value in described["fields"].items()}
@@ -268,17 +265,17 @@ def _blocks(key_blocks: Tensor, query_blocks: Tensor | None) -> Mask:
 
 def _inner(mask: object) -> Mask:
     if not isinstance(mask, Mask):
-        raise MemoryFileError(f"{shown(mask)} stands where a mask belongs")
+        raise MemoryFileError(f"{shown(mask)} is in the place of a mask")
     return mask
 
 
-def _rewired(inner: Mask, source: Tensor, keys: int, fresh: bool) -> Mask:
-    whole = source.dtype == torch.int64 and source.ndim == 2 and source.shape[0] == 1
-    known = type(keys) is int and keys >= 0 and type(fresh) is bool
-    if not whole or not known or (source.numel() and not int(source.min()) >= -1):
+def _remapped(inner: Mask, source: Tensor, keys: int, fresh: bool) -> Mask:
+    is_index = source.dtype == torch.int64 and source.ndim == 2 and source.shape[0] == 1
+    has_options = type(keys) is int and keys >= 0 and type(fresh) is bool
+    if not is_index or not has_options or (source.numel() and not int(source.min()) >= -1):
         raise MemoryFileError("a mask does not say where its keys have moved")
     if source.numel() and int(source.max()) >= max(1, keys):
-        raise MemoryFileError(f"a mask speaks of key {int(source.max())} of {keys}")
+        raise MemoryFileError(f"a mask has key {int(source.max())} of {keys}")
     return RemappedMask(_inner(inner), source, keys, fresh)
 
 
@@ -291,7 +288,7 @@ MASKS: dict[str, Callable[..., Mask]] = {
     "Not": lambda inner: Not(_inner(inner)),
     "Or": lambda left, right: Or(_inner(left), _inner(right)),
     "Prefix": Prefix,
-    "RemappedMask": _rewired,
+    "RemappedMask": _remapped,
     "Window": Window,
 }
-"""Each kind of mask, made of the fields that were saved."""
+"""Each kind of mask, built from the fields that were saved."""

@@ -1,4 +1,4 @@
-"""Several heads of any score."""
+"""Multi-head attention, for any score and any selection."""
 
 from collections.abc import Callable
 from typing import cast
@@ -10,18 +10,19 @@ from regard.attention.attend import Attention, check_owner, read
 from regard.attention.core.axes import Prepared
 from regard.attention.core.errors import OptionError, shown
 from regard.attention.core.fingerprint import fingerprint, parameter_version
+from regard.attention.core.nonfinite import validate_pairs
 from regard.attention.core.options import check_int
 from regard.attention.core.parameters import check_dtype_device, check_size
 from regard.attention.core.validation import check_bias_shape
 from regard.attention.masks import Mask, as_mask
-from regard.attention.memory import Memory, build_memory, set_owner, validate_pairs
+from regard.attention.memory import Memory, build_memory, set_owner
 from regard.attention.reading import Reading
 from regard.attention.scores import FromFunction
 from regard.attention.state import State
 
 
 class MultiHead(nn.Module):
-    """Several heads, each with its own view of queries, keys and values (Vaswani 2017, 3.2.2).
+    """Several heads, each with its own projections (Vaswani 2017, section 3.2.2).
 
     Every score and selection can have heads. Self-attention and cross-attention are the same
     object: `multi(x, x, x)`, `multi(x, memory, memory)`.
@@ -34,16 +35,16 @@ class MultiHead(nn.Module):
 
     Args:
         make: Builds the attention of one head, for vectors of `head_size`; called for each head
-            of the keys, so that heads start different. `Attention` itself is scaled dot, softmax.
+            of the keys, so that each has its own initial parameters.
         heads: How many heads the queries have.
         query_size: Size of a query, and of the context unless `out_size` says otherwise.
         key_size: Size of a key.
         head_size: Size of a query, key or value within one head.
-        key_heads: How many heads keys and values have; each serves a group of the queries' heads
+        key_heads: How many heads keys and values have; each is shared by a group of query heads
             (Ainslie 2023). As many as `heads` unless given.
         value_size: Size of a value; that of a key unless given.
         out_size: Size of the context; that of a query unless given.
-        bias: Do the four projections have one?
+        bias: Do the four projections have a bias?
     """
 
     def __init__(
@@ -82,7 +83,7 @@ class MultiHead(nn.Module):
         self.out = nn.Linear(heads * head_size, out_size, bias)
         if isinstance(make, nn.Module) or not callable(make):
             raise OptionError(
-                f"make is {shown(make)}. Give what builds the attention of one head: "
+                f"make is {shown(make)}. Give a callable that builds the attention of one head: "
                 "lambda: Attention(…), or the class Attention itself."
             )
         self.attention = _stacked([make() for _ in range(key_heads)], grouped=bool(groups))
@@ -97,17 +98,17 @@ class MultiHead(nn.Module):
         bias: Tensor | None = None,
         state: State | None = None,
     ) -> Reading:
-        """Read the whole at once; `reading.weights` is `(*batch, heads, query, key)`.
+        """Prepare and read at once; `reading.weights` is `(*batch, heads, query, key)`.
 
         A bias is `(*batch, query, key)` for all heads, or `(*batch, heads, query, key)`.
         """
         mask = as_mask(mask)
-        memory = self._memory(keys, values, None, guarded=mask is not None)
+        memory = self._memory(keys, values, None, masked=mask is not None)
         return self._read(queries, memory, state, mask, bias)
 
     def prepare(self, keys: Tensor, values: Tensor, mask: Mask | Tensor | None = None) -> Memory:
-        """A memory of these pairs, projected once for all steps."""
-        return self._memory(keys, values, as_mask(mask), guarded=True)
+        """A memory of these pairs, keys and values projected once."""
+        return self._memory(keys, values, as_mask(mask), masked=True)
 
     def read(
         self,
@@ -118,7 +119,7 @@ class MultiHead(nn.Module):
         mask: Mask | Tensor | None = None,
         bias: Tensor | None = None,
     ) -> Reading:
-        """Read a memory that these heads prepared; a mask here hides more than its own."""
+        """Read a memory that these heads prepared; a mask here is combined with its own."""
         check_owner(memory, self)
         memory.check()
         return self._read(queries, memory, state, as_mask(mask), bias)
@@ -129,7 +130,7 @@ class MultiHead(nn.Module):
         return fingerprint(self.key, self.value, self.attention.score, note=sizes)
 
     def parameter_version(self) -> int:
-        """How often these parameters have been changed in place."""
+        """How often the parameters of these were changed in place."""
         return parameter_version(self.key, self.value, self.attention.score)
 
     def cache(self, prepared: Prepared) -> Prepared:
@@ -149,25 +150,25 @@ class MultiHead(nn.Module):
         return merged
 
     def split_bias(self, bias: Tensor, shape: tuple[int, ...]) -> Tensor:
-        """A bias for all heads, or for each, with the axes of heads."""
+        """A bias for all heads, or for each, with axes of heads."""
         ones = [1] * len(self.head_shape)
         if bias.ndim != len(shape) + 1:
             return check_bias_shape(bias, shape).unflatten(-2, [*ones, bias.shape[-2]])
         bias = check_bias_shape(bias, (*shape[:-2], self.heads, *shape[-2:]))
         return bias.unflatten(-3, ones if bias.shape[-3] == 1 else self.head_shape)
 
-    def _memory(self, keys: Tensor, values: Tensor, mask: Mask | None, *, guarded: bool) -> Memory:
-        keys, values, guard = validate_pairs(keys, values, guarded=guarded)
+    def _memory(self, keys: Tensor, values: Tensor, mask: Mask | None, *, masked: bool) -> Memory:
+        keys, values, nonfinite = validate_pairs(keys, values, masked=masked)
         _check_fits(self.key, "keys", keys)
         _check_fits(self.value, "values", values)
         sizes = keys.shape[-1], values.shape[-1]
         keys, values = self._split(self.key(keys)), self._split(self.value(values))
-        if guarded and not torch.is_grad_enabled():  # it will be read step by step
+        if masked and not torch.is_grad_enabled():  # it will be read step by step
             keys, values = keys.contiguous(), values.contiguous()
-        if guard is not None:
-            guard.over_heads(len(self.head_shape))
-            keys, values = guard.zero_keys(keys), guard.zero_values(values)
-        memory = build_memory(self.attention.score, keys, values, mask, guard)
+        if nonfinite is not None:
+            nonfinite.insert_head_axes(len(self.head_shape))
+            keys, values = nonfinite.zero_keys(keys), nonfinite.zero_values(values)
+        memory = build_memory(self.attention.score, keys, values, mask, nonfinite)
         return set_owner(self, memory, sizes)
 
     def _split(self, projected: Tensor) -> Tensor:
@@ -183,16 +184,16 @@ class MultiHead(nn.Module):
 
 
 def _check_fits(linear: nn.Module, name: str, tensor: Tensor) -> None:
-    """A linear layer, or what stands for it in int8."""
+    """Raise unless a linear layer, or its int8 form, takes the tensor."""
     check_size("MultiHead", name, tensor.shape[-1], cast(nn.Linear, linear).in_features)
-    if isinstance(linear, nn.Linear):  # it was not rounded
+    if isinstance(linear, nn.Linear):  # it is not quantized
         check_dtype_device(tensor, linear.weight)
 
 
 def _stacked(attentions: list[Attention], *, grouped: bool) -> Attention:
-    """One attention whose parameters are those of all, stacked before their two axes.
+    """One attention with the parameters of all, stacked along a new first axis.
 
-    No loop over heads, and no vmap: every mechanism's parameters broadcast over an axis of heads.
+    Neither a loop over heads nor vmap: all parameters broadcast over an axis of heads.
     """
     first = attentions[0]
     for attention in attentions:
@@ -204,7 +205,7 @@ def _stacked(attentions: list[Attention], *, grouped: bool) -> Attention:
             "Build a new score and selection at each call: lambda: Attention(scores.Additive(…))."
         )
     for attention in attentions:
-        _check_alike(attention, first)
+        _check_same_mechanism(attention, first)
     for name, _ in list(first.named_parameters()):
         stacked = torch.stack([attention.get_parameter(name).detach() for attention in attentions])
         path, _, own = name.rpartition(".")
@@ -214,11 +215,11 @@ def _stacked(attentions: list[Attention], *, grouped: bool) -> Attention:
     return first
 
 
-def _check_alike(attention: Attention, first: Attention) -> None:
-    """Raise unless two heads differ in the values of their parameters alone."""
+def _check_same_mechanism(attention: Attention, first: Attention) -> None:
+    """Raise unless two heads differ in the values of their parameters only."""
 
     def kind(module: nn.Module) -> str:
-        """What it is: by its parameters' shapes or, having none, by its options."""
+        """Its class with its parameters' shapes or, without parameters, its options."""
         shapes = [f"{name} {tuple(p.shape)}" for name, p in module.named_parameters(recurse=False)]
         return f"{type(module).__name__}({', '.join(shapes) or module.extra_repr()})"
 
@@ -239,9 +240,9 @@ def _check_stackable(attention: Attention) -> None:
                 "a callable with parameters of its own cannot be given several heads. "
                 "Write it as a Score whose parameters have two axes: see CONTRIBUTING.md."
             )
-    odd = {name: tuple(p.shape) for name, p in attention.named_parameters() if p.ndim != 2}
-    if odd:
+    wrong = {name: tuple(p.shape) for name, p in attention.named_parameters() if p.ndim != 2}
+    if wrong:
         raise OptionError(
-            f"parameters {odd} do not have two axes, (out, in). Heads are stacked before these "
+            f"parameters {wrong} do not have two axes, (out, in). Heads are stacked before these "
             "two: give a scalar the shape (1, 1), a vector (1, size)."
         )

@@ -8,6 +8,7 @@ Requests and readings are made here and nowhere else.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -22,10 +23,10 @@ from regard.attention.core.tracing import in_functorch, is_concrete
 from regard.attention.core.validation import as_index, as_queries
 from regard.attention.kernels import Request, View
 from regard.attention.masks import Dense, Mask, PairIndex
-from regard.attention.memory import Memory, ReadPlan
+from regard.attention.memory import Memory
 from regard.attention.scores import Score
 from regard.attention.selection import Selection
-from regard.attention.state import State
+from regard.attention.state import ReadPlan, State
 
 
 @record
@@ -121,6 +122,23 @@ class Reading:
         weights = weights.flatten(-4, -3) if self.head_axes == 2 else weights
         weights = weights.squeeze(-2) if self.is_vector else weights
         return weights.to(self.context.dtype)
+
+
+@runtime_checkable
+class HeadLayout(Protocol):
+    """How queries are split into heads, and their contexts merged again."""
+
+    head_shape: tuple[int, ...]
+    """The axes of heads before `(query, size)`."""
+
+    def split_heads(self, queries: Tensor) -> Tensor:
+        """`(*batch, query, size)` to `(*batch, *heads, query, size)`."""
+
+    def merge_heads(self, context: Tensor) -> Tensor:
+        """`(*batch, *heads, query, size)` to `(*batch, query, size)`."""
+
+    def split_bias(self, bias: Tensor, shape: tuple[int, ...]) -> Tensor:
+        """A bias for `shape` `(*batch, query, key)`, one for all heads or one for each."""
 
 
 def plan_read(

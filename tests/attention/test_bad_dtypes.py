@@ -69,7 +69,7 @@ def nested() -> torch.Tensor:
     ("sparse keys", lambda: attend(queries, keys.to_sparse(), values), DtypeError,
      "keys are torch.sparse_coo;", "keys.to_dense()."),
     ("nested keys", lambda: attend(queries, nested(), values), DtypeError, "keys are nested;",
-     "torch.nested.to_padded_tensor(keys, 0.0), and hide that: masks.Lengths(lengths)."),
+     "torch.nested.to_padded_tensor(keys, 0.0), and mask that: masks.Lengths(lengths)."),
 )  # fmt: skip
 def test_no_tensors_of_floats(wrong: Wrong) -> None:
     assert_refuses(wrong)
@@ -93,7 +93,7 @@ def test_no_tensors_of_floats(wrong: Wrong) -> None:
      DtypeError, "biases are torch.float64 but queries torch.float32.", ".to(torch.float32)"),
     ("double scores of a callable",
      lambda: attend(queries, keys, values, score=lambda q, k: (q @ k.mT).double()), DtypeError,
-     "the score made torch.float64 of queries in torch.float32.", "scores.to(torch.float32)."),
+     "the score returned torch.float64 for queries in torch.float32.", "scores.to(torch.float32)."),
 )  # fmt: skip
 def test_several_precisions(wrong: Wrong) -> None:
     assert_refuses(wrong)
@@ -119,11 +119,11 @@ def test_biases(wrong: Wrong) -> None:
 
 @table(
     ("nothing", lambda: attend(queries, keys, values, score=lambda *_: None), DtypeError,
-     "the score made None.", "It must return a tensor of floats."),
+     "the score returned None.", "It must return a tensor of floats."),
     ("whole numbers", lambda: attend(queries, keys, values, score=lambda q, k: (q @ k.mT).long()),
-     DtypeError, "the score made torch.int64.", "It must return a tensor of floats."),
+     DtypeError, "the score returned torch.int64.", "It must return a tensor of floats."),
     ("another device", lambda: attend(queries, keys, values, score=lambda q, k: away(q @ k.mT)),
-     DeviceError, "the score made scores on meta of queries on cpu.",
+     DeviceError, "the score returned scores on meta for queries on cpu.",
      "Compute them where the queries are."),
 )  # fmt: skip
 def test_what_a_callable_makes(wrong: Wrong) -> None:

@@ -43,7 +43,7 @@ def multi() -> MultiHead:
     ("turned around", lambda: dot.read(memory(), queries), DtypeError,
      "a Tensor of shape (2, 3, 7) is not a memory.", "attention.read(queries, memory)."),
     ("without an attention", lambda: ownerless.read(queries), ForeignMemoryError,
-     "this memory was prepared by no attention.", "Make it by Attention(…).prepare(…)."),
+     "this memory was prepared by no attention.", "Make one: Attention(…).prepare(…)."),
 )  # fmt: skip
 def test_reads(wrong: Wrong) -> None:
     assert_refuses(wrong)
@@ -63,7 +63,7 @@ PAIRS = ((BATCH, 3, SIZE), (BATCH, 3, VALUE))
     ("without the batch", lambda: write((1, SIZE), (1, VALUE)), ShapeError,
      "the new pairs are for a batch of () but the memory's is (2,).", "Give them the same batch"),
     ("another batch", lambda: write((3, 1, SIZE), (3, 1, VALUE)), ShapeError,
-     "the new pairs are for a batch of (3,) but the memory's is (2,).", "or 1 where one serves"),
+     "the new pairs are for a batch of (3,) but the memory's is (2,).", "or 1 to broadcast."),
     ("fewer values", lambda: write((BATCH, 3, SIZE), (BATCH, 2, VALUE)), ShapeError,
      "keys have 3 positions but values have 2", "pass values of shape (2, 3, …)."),
     ("keys of another size", lambda: write((BATCH, 1, 3), (BATCH, 1, VALUE)), ShapeError,
@@ -76,7 +76,7 @@ PAIRS = ((BATCH, 3, SIZE), (BATCH, 3, VALUE))
      "keys are of type ndarray.", "torch.as_tensor(…)."),
     ("under blocks without the queries' own",
      lambda: write(*PAIR, mask=masks.Blocks([[0] * KEYS])), MaskError,
-     "Blocks take the queries' blocks from the keys' places, which a write or an erasure moves.",
+     "Blocks take the queries' blocks from the keys' positions, which a write or an erasure moves.",
      "Give both: masks.Blocks(keys, queries)."),
 )  # fmt: skip
 def test_writes(wrong: Wrong) -> None:
@@ -85,23 +85,23 @@ def test_writes(wrong: Wrong) -> None:
 
 @table(
     ("too few", lambda: write(*PAIRS, at=[0, 1]), ShapeError,
-     "3 pairs cannot be written at the places [0, 1].", "Give 3 different places"),
+     "3 pairs cannot be written at the indices [0, 1].", "Give 3 different indices"),
     ("one twice", lambda: write(*PAIRS, at=[0, 1, -5]), ShapeError,
-     "3 pairs cannot be written at the places [0, 1, 0].", "Give 3 different places"),
+     "3 pairs cannot be written at the indices [0, 1, 0].", "Give 3 different indices"),
     ("past the end", lambda: write(*PAIR, at=[5]), ShapeError,
-     "places [5] were given but there are 5.", "They go from 0 to 4, or from the end, from −1."),
+     "indices [5] were given but there are 5.", "They go from 0 to 4, or from the end, from −1."),
     ("before the first", lambda: memory().erase([-7]), ShapeError,
-     "places [-7] were given but there are 5.", "They go from 0 to 4"),
-    ("one number", lambda: write(*PAIR, at=2), DtypeError, "places are 2.", NUMBERS),
+     "indices [-7] were given but there are 5.", "They go from 0 to 4"),
+    ("one number", lambda: write(*PAIR, at=2), DtypeError, "indices are 2.", NUMBERS),
     ("a slice", lambda: memory().erase(slice(2)), DtypeError,
-     "places are slice(None, 2, None).", NUMBERS),
-    ("a word", lambda: memory().erase("last"), DtypeError, "places are 'last'.", NUMBERS),
+     "indices are slice(None, 2, None).", NUMBERS),
+    ("a word", lambda: memory().erase("last"), DtypeError, "indices are 'last'.", NUMBERS),
     ("floats", lambda: write(*PAIR, at=[2.0]), DtypeError,
-     "places are torch.float32 of shape (1,).", "or one boolean for each of the 5."),
+     "indices are torch.float32 of shape (1,).", "or one boolean for each of the 5."),
     ("too few booleans", lambda: memory().erase(torch.tensor([True, False])), DtypeError,
-     "places are torch.bool of shape (2,).", "or one boolean for each of the 5."),
+     "indices are torch.bool of shape (2,).", "or one boolean for each of the 5."),
     ("for each item", lambda: memory().erase(torch.tensor([[1], [2]])), ShapeError,
-     "places have shape (2, 1);", "Give them on one axis, such as [0, 2]."),
+     "indices have shape (2, 1);", "Give them on one axis, such as [0, 2]."),
 )  # fmt: skip
 def test_places(wrong: Wrong) -> None:
     assert_refuses(wrong)
@@ -143,30 +143,30 @@ LONG = "Pass a tensor of torch.long."
 
 @table(
     ("past the last", lambda: memory().reorder(beams(0, 2)), ShapeError,
-     "beams from 0 to 2 were chosen but there are 2.", "Beams go from 0 to 1."),
+     "beams from 0 to 2 were selected but there are 2.", "Beams go from 0 to 1."),
     ("past the last, of each item", lambda: beamed().reorder(beams([0, 5], [1, 2])), ShapeError,
-     "beams from 0 to 5 were chosen but there are 3.", "Beams go from 0 to 2."),
+     "beams from 0 to 5 were selected but there are 3.", "Beams go from 0 to 2."),
     ("of too many items", lambda: beamed().reorder(beams([0, 1], [1, 2], [2, 2])), ShapeError,
-     "the index chooses beams of 3 items but there are 2.", "Give it the shape (2, n)."),
+     "the index selects beams of 3 items but there are 2.", "Give it the shape (2, n)."),
     ("of too few items", lambda: beamed().reorder(beams([0, 1])), ShapeError,
-     "the index chooses beams of 1 items but there are 2.", "Give it the shape (2, n)."),
+     "the index selects beams of 1 items but there are 2.", "Give it the shape (2, n)."),
     ("without an axis of beams", lambda: memory().reorder(beams([0, 1], [1, 0])), ShapeError,
-     "an index of shape (2, 2) chooses along batch axis 2 but this memory's batch is (2,).",
+     "an index of shape (2, 2) selects along batch axis 2 but this memory's batch is (2,).",
      "Prepare it with an axis of beams."),
     ("heads for beams", lambda: multi().prepare(keys, values).reorder(beams([0, 1], [1, 0])),
-     ShapeError, "chooses along batch axis 2 but this memory's batch is (2,).", "axis of beams."),
+     ShapeError, "selects along batch axis 2 but this memory's batch is (2,).", "axis of beams."),
     ("without a batch", lambda: dot.prepare(keys[0], values[0]).reorder(beams(0, 1)), ShapeError,
-     "chooses along batch axis 1 but this memory's batch is ().", "Prepare it with an axis"),
+     "selects along batch axis 1 but this memory's batch is ().", "Prepare it with an axis"),
     ("a number", lambda: memory().reorder(torch.tensor(1)), ShapeError,
      "an index of shape (n,) or (batch, n), not ().", "Give one number for each beam."),
     ("a cube", lambda: memory().reorder(beams([[0]])), ShapeError,
      "an index of shape (n,) or (batch, n), not (1, 1, 1).", "Give one number for each beam."),
     ("floats", lambda: memory().reorder(beams(0.0, 1.0)), DtypeError,
-     "beams are chosen by whole numbers, not by torch.float32.", LONG),
+     "beams are selected by whole numbers, not by torch.float32.", LONG),
     ("booleans", lambda: memory().reorder(beams(True, False)), DtypeError,
-     "beams are chosen by whole numbers, not by torch.bool.", LONG),
+     "beams are selected by whole numbers, not by torch.bool.", LONG),
     ("a list", lambda: memory().reorder([0, 1]), DtypeError,
-     "beams are chosen by whole numbers, not by [0, 1].", LONG),
+     "beams are selected by whole numbers, not by [0, 1].", LONG),
 )  # fmt: skip
 def test_beams(wrong: Wrong) -> None:
     assert_refuses(wrong)

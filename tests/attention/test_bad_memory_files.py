@@ -64,10 +64,10 @@ class Own(masks.Mask):
     ("a mask of one's own", lambda path: memory(Own()).save(path / "memory"), MemoryFileError,
      "a mask of kind Own cannot be saved.", "give it with each read."),
     ("after a step of the optimiser", lambda path: moved().save(path / "memory"),
-     ForeignMemoryError, "the parameters have moved since these keys were prepared",
-     "Prepare the keys anew, then save."),
+     ForeignMemoryError, "the parameters were updated since these keys were prepared",
+     "Prepare the keys again, then save."),
     ("without an attention", lambda path: ownerless.save(path / "memory"), ForeignMemoryError,
-     "this memory was prepared by no attention.", "Make it by Attention(…).prepare(…)."),
+     "this memory was prepared by no attention.", "Make one: Attention(…).prepare(…)."),
 )  # fmt: skip
 def test_saves(wrong: Wrong, tmp_path: Path) -> None:
     assert_refuses(wrong._replace(do=lambda: wrong.do(tmp_path)))
@@ -106,7 +106,7 @@ PARTS = {"values": values, "prepared/keys": keys}
 LOAD = "Load what memory.save(path) of this version wrote."
 AGAIN = "Save the memory again."
 UNREAD = "cannot be read as safetensors: "
-CUT = "It is cut off or of another kind: save the memory again."
+CUT = "It is truncated or of another kind: save the memory again."
 
 
 def forged(change: dict | None = None, lost: str = "", **metadata: str) -> Callable[[Path], Memory]:
@@ -172,9 +172,9 @@ CAUSAL = {"kind": "Causal", "fields": {}}
     ("keys in float64", forged({"prepared/keys": keys.double()}), MemoryFileError,
      "its keys have shape", AGAIN),
     ("faults of another length", forged({"nonfinite_keys": torch.ones(2, 1, 3, dtype=torch.bool)}),
-     MemoryFileError, "what was not finite has shape (2, 1, 3)", AGAIN),
+     MemoryFileError, "its flags of non-finite pairs have shape (2, 1, 3)", AGAIN),
     ("faults that are numbers", forged({"nonfinite_values": torch.ones(2, 1, 5)}),
-     MemoryFileError, "what was not finite has shape", AGAIN),
+     MemoryFileError, "its flags of non-finite pairs have shape", AGAIN),
     ("half a mask", forged(mask="{"), MemoryFileError, "is damaged: JSONDecodeError(", AGAIN),
     ("a deep mask", forged(mask=DEEP), MemoryFileError, "is damaged: RecursionError(", AGAIN),
     ("a list for a mask", forged(mask="[1]"), MemoryFileError, "is damaged: TypeError(", AGAIN),
@@ -191,10 +191,10 @@ CAUSAL = {"kind": "Causal", "fields": {}}
      "before", AGAIN),
     ("a negative prefix", mask_of("Prefix", size=-1), MemoryFileError, "size", AGAIN),
     ("half of an and", mask_of("And", left=CAUSAL, right=7), MemoryFileError,
-     "7 stands where a mask belongs", AGAIN),
+     "7 is in the place of a mask", AGAIN),
     ("moved from nowhere",
      mask_of("RemappedMask", OUTSIDE, inner=CAUSAL, source=tensor("source"), keys=2, fresh=True),
-     MemoryFileError, "a mask speaks of key 99 of 2", AGAIN),
+     MemoryFileError, "a mask has key 99 of 2", AGAIN),
     ("by other keys", forged(fingerprint="0"), ForeignMemoryError,
      "were prepared by a score with other options or parameters.", "Load that attention's state"),
     ("for nobody", lambda path: Memory.load(path, None), OptionError,

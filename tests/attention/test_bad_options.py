@@ -80,7 +80,7 @@ def number(name: str, given: object, needed: str, make: Callable[[object], objec
 ABOVE_0 = "a finite number greater than 0"
 ABOVE_0_GIVEN = (0, -1.0, math.nan, math.inf, "1", None, torch.tensor(-1.0))
 FLOOR = "a distance of at least 1e-18: 1/0 has no value"
-SHARE = "a share of at least 0 and below 1"
+SHARE = "a probability of at least 0 and below 1"
 SHARES_GIVEN = (1.0, -0.1, math.nan, "0", None)
 
 
@@ -96,7 +96,7 @@ SHARES_GIVEN = (1.0, -0.1, math.nan, "0", None)
     ("fertility alone", lambda: scores.Coverage(scores.Dot(), fertility=2.0), OptionError,
      "fertility is 2.0 and key_size None:", "Give both or neither."),
     ("even kernel", lambda: scores.LocationAware(SIZE, SIZE, HIDDEN, kernel_size=4), OptionError,
-     "kernel_size is 4; it has no middle.", "Give an odd number."),
+     "kernel_size is 4; it has no centre.", "Give an odd number."),
     number("kernel_size", -3, "a whole number, 1 or more",
            lambda size: scores.LocationAware(SIZE, SIZE, HIDDEN, kernel_size=size)),
 )  # fmt: skip
@@ -138,7 +138,7 @@ def drawn() -> object:
 
 
 @table(
-    number("decay", 2.0, "a share from 0 to 1",
+    number("decay", 2.0, "a number from 0 to 1",
            lambda decay: selection.reinforce(drawn(), torch.ones(BATCH), decay=decay)),
     number("entropy", math.nan, "a finite number",
            lambda worth: selection.reinforce(drawn(), torch.ones(BATCH), entropy=worth)),
@@ -189,7 +189,7 @@ class Scaled(scores.Score):
         super().__init__()
         self.by = torch.nn.Parameter(torch.ones(5))
 
-    def compare(self, queries, prepared, trace):
+    def compare(self, queries, prepared, state):
         raise AssertionError("it is never asked")
 
 

@@ -57,7 +57,7 @@ def test_pairs(wrong: Wrong) -> None:
     ("a number as a query", lambda: attend(torch.tensor(1.0), keys, values), ShapeError,
      "queries have 0 axes, (), but the keys have 3.", "Give queries of shape (2, query, …)"),
     ("an axis too many", lambda: attend(queries[None], keys, values), ShapeError,
-     "queries have 4 axes, (1, 2, 3, 7), but the keys have 3.", "1 where one serves all."),
+     "queries have 4 axes, (1, 2, 3, 7), but the keys have 3.", "or 1 to broadcast."),
     ("another batch", lambda: attend(ones(3, QUERIES, SIZE), keys, values), ShapeError,
      "queries are for a batch of (3,) but the keys for (2,).", "Give both the same batch, or 1"),
 )  # fmt: skip
@@ -107,8 +107,8 @@ def built_for(name: str, what: str, given: int, attention: Attention | MultiHead
     built_for("MultiHead", "queries", SIZE, MultiHead(Attention, 3, 3, SIZE, 2, value_size=VALUE)),
     built_for("MultiHead", "keys", SIZE, MultiHead(Attention, 3, SIZE, 3, 2)),
     built_for("MultiHead", "values", VALUE, MultiHead(Attention, 3, SIZE, SIZE, 2, value_size=3)),
-    ("Location's places", lambda: attend(queries, keys, values, score=scores.Location(SIZE, 3)),
-     ShapeError, "Location knows 3 places but there are 5 keys.", "scores.Location(7, 5)."),
+    ("Location's positions", lambda: attend(queries, keys, values, score=scores.Location(SIZE, 3)),
+     ShapeError, "Location has 3 positions but there are 5 keys.", "scores.Location(7, 5)."),
 )  # fmt: skip
 def test_vectors_that_a_mechanism_was_not_built_for(wrong: Wrong) -> None:
     assert_refuses(wrong)
@@ -117,7 +117,7 @@ def test_vectors_that_a_mechanism_was_not_built_for(wrong: Wrong) -> None:
 @table(
     ("without the batch", lambda: attend(queries, keys, values, bias=ones(QUERIES, KEYS)),
      ShapeError, "bias has shape (3, 5) but the batch, queries and keys are (2, 3, 5).",
-     "or 1 to serve all."),
+     "or 1 to broadcast."),
     ("turned around", lambda: attend(queries, keys, values, bias=ones(BATCH, KEYS, QUERIES)),
      ShapeError, "bias has shape (2, 5, 3) but the batch, queries and keys are (2, 3, 5).",
      "Give it these axes, each of that size"),
@@ -127,7 +127,7 @@ def test_vectors_that_a_mechanism_was_not_built_for(wrong: Wrong) -> None:
     ("of too many heads",
      lambda: multi()(queries, keys, values, bias=ones(BATCH, 5, QUERIES, KEYS)), ShapeError,
      "bias has shape (2, 5, 3, 5) but the batch, queries and keys are (2, 3, 3, 5).",
-     "or 1 to serve all."),
+     "or 1 to broadcast."),
 )  # fmt: skip
 def test_biases(wrong: Wrong) -> None:
     assert_refuses(wrong)
@@ -135,11 +135,11 @@ def test_biases(wrong: Wrong) -> None:
 
 @table(
     ("queries as they are", lambda: attend(queries, keys, values, score=lambda q, _: q),
-     ShapeError, "the score made (2, 3, 7) of queries (2, 3, 7) and keys (2, 5, 7).",
+     ShapeError, "the score returned (2, 3, 7) for queries (2, 3, 7) and keys (2, 5, 7).",
      "It must return one number for each pair: (2, 3, 5)."),
     ("a sum too many",
      lambda: attend(queries, keys, values, score=lambda q, k: (q @ k.mT).sum(-1)), ShapeError,
-     "the score made (2, 3) of queries", "one number for each pair: (2, 3, 5)."),
+     "the score returned (2, 3) for queries", "one number for each pair: (2, 3, 5)."),
 )  # fmt: skip
 def test_scores_that_a_callable_made(wrong: Wrong) -> None:
     assert_refuses(wrong)
@@ -153,7 +153,7 @@ def drawn() -> object:
     ("a reward for each key", lambda: selection.reinforce(drawn(), ones(KEYS)), ShapeError,
      "reward has shape (5,) but the reading's log_probs (2, 3).", "or for each item, (2,)."),
     ("one reward for all", lambda: selection.reinforce(drawn(), torch.tensor(1.0)), ShapeError,
-     "reward has shape () but", "Give one reward for each draw"),
+     "reward has shape () but", "Give one reward for each sample"),
     ("a baseline for each item",
      lambda: selection.reinforce(drawn(), ones(BATCH), ones(BATCH)), ShapeError,
      "baseline has shape (2,); it is one number", "reinforce(reading, reward - baseline)."),

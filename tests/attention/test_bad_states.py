@@ -37,21 +37,22 @@ def on(attention: Attention, state: object) -> object:
     return attention.read(queries, attention.prepare(keys, values), state=state)
 
 
-OWN = "Pass what its own last read gave, reading.state, or none to begin anew."
-SAME = "Pass a state of the same batch and memory, or none to begin anew."
+OWN = "Pass the state of its own last read, reading.state, or None to start again."
+SAME = "Pass a state of the same batch and memory, or None to start again."
 
 
 @table(
     ("of another score", lambda: on(looking, stepped(covering)), StateError,
-     "the state is of Coverage but this attention looks back by LocationAware.", OWN),
+     "this state belongs to Coverage; this attention expects the state of LocationAware.", OWN),
     ("of the same around another", lambda: on(nested, stepped(covering)), StateError,
-     "the state is of Coverage but this attention looks back by Coverage(LocationAware).", OWN),
+     "this state belongs to Coverage; this attention expects the state of "
+     "Coverage(LocationAware).", OWN),
     ("of a selection", lambda: on(looking, stepped(moving)), StateError,
-     "the state is of Monotonic but this attention looks back by LocationAware.", OWN),
+     "this state belongs to Monotonic; this attention expects the state of LocationAware.", OWN),
     ("of what does not look back", lambda: on(moving, stepped(dot)), StateError,
-     "the state is of nothing but this attention looks back by Monotonic.", OWN),
+     "this state belongs to no part; this attention expects the state of Monotonic.", OWN),
     ("for what does not look back", lambda: on(dot, stepped(looking)), StateError,
-     "the state is of LocationAware but this attention looks back by nothing.", OWN),
+     "this state belongs to LocationAware; this attention expects the state of no part.", OWN),
     ("of another batch", lambda: on(looking, stepped(looking, batch=3)), StateError,
      "the state's 'last' has shape (3, 1, 5) but this batch and these keys need (2, 1, 5).", SAME),
     ("of more keys", lambda: on(moving, stepped(moving, length=7)), StateError,
@@ -86,11 +87,11 @@ LONG = "Pass a tensor of torch.long."
 
 @table(
     ("past the last", lambda: stepped(looking).reorder(torch.tensor([0, 2])), ShapeError,
-     "beams from 0 to 2 were chosen but there are 2.", "Beams go from 0 to 1."),
+     "beams from 0 to 2 were selected but there are 2.", "Beams go from 0 to 1."),
     ("a number", lambda: stepped(looking).reorder(torch.tensor(1)), ShapeError,
      "an index of shape (n,) or (batch, n), not ().", "Give one number for each beam."),
     ("a list", lambda: stepped(looking).reorder([0, 1]), DtypeError,
-     "beams are chosen by whole numbers, not by [0, 1].", LONG),
+     "beams are selected by whole numbers, not by [0, 1].", LONG),
 )  # fmt: skip
 def test_beams(wrong: Wrong) -> None:
     assert_refuses(wrong)

@@ -73,7 +73,7 @@ def test_a_state_is_handed_on(short: list[bool]) -> None:
     assert short == [False, True, True]
     looking_back = Attention(scores.Coverage(scores.Dot()))
     other = looking_back.read(queries, ready(looking_back)[1]).state
-    with pytest.raises(StateError, match="looks back by nothing"):
+    with pytest.raises(StateError, match="expects the state of no part"):
         attention.read(queries, memory, state=other)
 
 

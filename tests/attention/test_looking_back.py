@@ -169,7 +169,7 @@ def test_coverage(weight: float, mask: masks.Lengths | None) -> None:
 def test_coverage_with_fertility(most: float, mask: masks.Lengths | None) -> None:
     queries, keys = draw(SIZE, SIZE)
     score = scores.Coverage(scores.Dot(), fertility=most, key_size=SIZE).double()
-    room = room_of(keys, score.room, most)
+    room = room_of(keys, score.fertility_weight, most)
     expected = rollout(covered(dots(queries, keys), -1.0, room), mask)
     assert_reads(score, queries, keys, mask, expected)
 
@@ -181,7 +181,7 @@ def test_coverage_around_location_aware(most: float | None, mask: masks.Lengths 
     peer = Chorowski(3)
     options = {} if most is None else {"fertility": most, "key_size": KEY_SIZE}
     score = scores.Coverage(location_aware(peer), **options).double()
-    room = 1.0 if most is None else room_of(keys, score.room, most)
+    room = 1.0 if most is None else room_of(keys, score.fertility_weight, most)
     expected = rollout(covered(peer.scorer(queries, keys), -1.0, room), mask)
     assert_reads(score, queries, keys, mask, expected)
 
@@ -190,7 +190,7 @@ def test_coverage_around_coverage() -> None:
     queries, keys = draw(SIZE, SIZE)
     inner = scores.Coverage(scores.Dot(), fertility=2.0, key_size=SIZE)
     score = scores.Coverage(inner, 0.5).double()
-    once = covered(dots(queries, keys), -1.0, room_of(keys, inner.room, 2.0))
+    once = covered(dots(queries, keys), -1.0, room_of(keys, inner.fertility_weight, 2.0))
     assert_reads(score, queries, keys, None, rollout(covered(once, 0.5), None))
 
 

@@ -2,9 +2,9 @@
 
 import torch
 
-from regard.attention.core.numerics import MANY, matmul, softmax
+from regard.attention.core.numerics import MAX_TERMS, matmul, softmax
 
-COUNT = 16 * MANY
+COUNT = 16 * MAX_TERMS
 
 
 def test_many_weights_sum_to_one() -> None:
@@ -35,6 +35,6 @@ def test_a_sum_of_many_values_keeps_its_digits() -> None:
 
 def test_many_keys_that_beams_share() -> None:
     torch.manual_seed(0)
-    weights, values = torch.rand(2, 3, 1, 2 * MANY + 5), torch.rand(2, 1, 2 * MANY + 5, 4)
+    weights, values = torch.rand(2, 3, 1, 2 * MAX_TERMS + 5), torch.rand(2, 1, 2 * MAX_TERMS + 5, 4)
     truth = weights.double() @ values.double()
     torch.testing.assert_close(matmul(weights, values).double(), truth, atol=0, rtol=1e-5)

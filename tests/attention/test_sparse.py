@@ -126,8 +126,10 @@ def test_the_last_step_is_not_left_out() -> None:
 @each_alpha
 def test_steps_are_few(alpha: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of shapes that are not sorted, and of scores that are unkind."""
-    taken, step = [], entmax_newton._step
-    monkeypatch.setattr(entmax_newton, "_step", lambda *given: taken.append(1) or step(*given))
+    taken, step = [], entmax_newton._newton_step
+    monkeypatch.setattr(
+        entmax_newton, "_newton_step", lambda *given: taken.append(1) or step(*given)
+    )
     falling = -(0.97 ** torch.arange(9973, 0, -1)) / (alpha - 1)
     for scores in (torch.randn(211, 61), torch.randn(5, 4099), falling[None]):
         taken.clear()
@@ -137,7 +139,7 @@ def test_steps_are_few(alpha: float, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @each_alpha
 @pytest.mark.parametrize(
-    "way", [entmax_newton.entmax, entmax_traceable.entmax], ids=["newton", "unseen"]
+    "way", [entmax_newton.entmax, entmax_traceable.entmax], ids=["newton", "traceable"]
 )
 @pytest.mark.parametrize("shape", [(19, 5), (211, 61), (41, 263)], ids=str)
 def test_a_row_of_nothing_and_a_row_of_nan(alpha: float, way, shape: tuple[int, int]) -> None:

@@ -19,7 +19,7 @@ LINK = re.compile(r"(?:\]\(|src=\")(?!https?://|#)([^)#\"]+)(?:#[^)]*)?[)\"]")
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 NOT_A_ROW = {
     *("Score", "Selection", "Mask", "PairIndex", "FromFunction"),
-    *("as_mask", "as_score", "reinforce"),
+    *("as_mask", "as_score", "as_selection", "reinforce"),
 }
 """Public names that are no mechanism of their own."""
 

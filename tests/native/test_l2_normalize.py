@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from regard import attend, scores
-from regard.attention.scores.cosine import SHORTEST
+from regard.attention.scores.cosine import MIN_NORM
 from regard.native import loader, parallel
 from regard.native.eligibility import usable
 from regard.native.l2_normalize import l2_normalize
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not BUILT, reason="the C kernels were not built 
 
 
 def exact(vectors: Tensor) -> Tensor:
-    return functional.normalize(vectors.double(), dim=-1, eps=SHORTEST)
+    return functional.normalize(vectors.double(), dim=-1, eps=MIN_NORM)
 
 
 @pytest.mark.parametrize("level", range(loader.level() + 1))
@@ -30,8 +30,8 @@ def test_it_is_at_most_twice_as_wrong_as_plain_code(
     vectors = torch.randn(3, 17, size) * scale
     vectors[1, 5] = 0.0
     truth = exact(vectors)
-    found = l2_normalize(vectors, SHORTEST).double()
-    plain = functional.normalize(vectors.double().float(), dim=-1, eps=SHORTEST).double()
+    found = l2_normalize(vectors, MIN_NORM).double()
+    plain = functional.normalize(vectors.double().float(), dim=-1, eps=MIN_NORM).double()
     least = torch.finfo(torch.float32).eps
     assert (found - truth).abs().max() <= max(least, 2 * (plain - truth).abs().max())
     assert (found[1, 5] == 0).all()
@@ -44,14 +44,14 @@ def test_any_number_of_threads_and_any_strides(
     torch.manual_seed(0)
     vectors = torch.randn(7, 11, 5).transpose(0, 2)
     monkeypatch.setattr(parallel, "threads", lambda _: threads)
-    torch.testing.assert_close(l2_normalize(vectors, SHORTEST).double(), exact(vectors))
-    assert l2_normalize(torch.empty(3, 0, 5), SHORTEST).shape == (3, 0, 5)
+    torch.testing.assert_close(l2_normalize(vectors, MIN_NORM).double(), exact(vectors))
+    assert l2_normalize(torch.empty(3, 0, 5), MIN_NORM).shape == (3, 0, 5)
 
 
 def test_what_is_not_finite_breaks_its_own_row_alone() -> None:
     vectors = torch.ones(3, 5)
     vectors[1, 2] = torch.nan
-    found = l2_normalize(vectors, SHORTEST)
+    found = l2_normalize(vectors, MIN_NORM)
     assert found[1].isnan().all()
     assert found[::2].isfinite().all()
 

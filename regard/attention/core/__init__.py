@@ -1,1 +1,1 @@
-"""What every part of attention stands on: axes, records, numerics, non-finite values."""
+"""What every part of attention uses: axes, errors, validation, records, numerics, parameters."""

@@ -1,10 +1,10 @@
-"""The one glossary of shapes.
+"""The shapes of all tensors, as types.
 
 Outside, every tensor is `(*batch, length, size)`. Inside, every tensor in a record ends in
 `(rows | 1, columns | 1)`, so that heads go in at axis −3, chosen rows are taken at axis −2 and
 beams are reordered from the left.
 
-`#` marks an axis that may be 1 and then serves all, `*` any number of axes.
+`#` marks an axis that broadcasts if it is 1, `*` any number of axes.
 """
 
 from collections.abc import Mapping
@@ -26,15 +26,15 @@ PerQuery = Float[Tensor, "*#batch #query 1"]
 PerKey = Float[Tensor, "*#batch 1 key"]
 Count = Int[Tensor, "*#batch #query 1"]
 NonFiniteFlags = Bool[Tensor, "*#batch 1 key"]
-"""Was this key, or this value, not finite?"""
+"""Was this key, or this value, non-finite?"""
 
 Parameter = Float[Tensor, "*heads out in"]
-"""A weight of a mechanism: two axes, and one before them for heads."""
+"""A weight of a score or a selection: two axes, and one before them for heads."""
 
 Scalar = Float[Tensor, "*heads 1 1"]
 
 Prepared = Mapping[str, Tensor]
-"""What a score keeps of the keys: tensors `(*batch, key, …)` by name; `"keys"` is the main one."""
+"""What a score computes of the keys once: `(*batch, key, …)` by name; `"keys"` is the main one."""
 
 StepState = Mapping[str, Tensor]
-"""What a mechanism remembers from step to step: tensors `(*batch, 1, key)` by name."""
+"""What a score or a selection carries from step to step: tensors `(*batch, 1, key)` by name."""

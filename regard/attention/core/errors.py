@@ -7,9 +7,9 @@
     ├── MaskError       a mask that is none, or that does not fit
     ├── OptionError     an option of a mechanism outside its range
     ├── ForeignMemoryError  a memory read by another attention than prepared it
-    ├── StateError      a state that another mechanism, batch or memory handed on
-    ├── ChangedInputError  weights asked for after what was read with was changed in place
-    ├── MemoryFileError  a file that holds no memory that can be read
+    ├── StateError      the state of another mechanism, batch or memory
+    ├── ChangedInputError  weights computed after an input of the read was changed in place
+    ├── MemoryFileError  a file that is no memory, or is damaged
     └── KernelError     every kernel allowed refuses the request, with its reasons
 
 Each message says what was given, what was needed and what to do, from the real values.
@@ -60,19 +60,19 @@ class ForeignMemoryError(RegardError):
 
 
 class StateError(RegardError):
-    """A state was handed on by another mechanism, batch or memory than it is given to."""
+    """A state belongs to another mechanism, batch or memory than it is given to."""
 
 
 class ChangedInputError(RegardError):
-    """Weights are asked for after queries, keys, bias or mask were changed in place."""
+    """Weights are computed after queries, keys, bias or mask were changed in place."""
 
 
 class MemoryFileError(RegardError):
-    """A file holds no memory that can be read."""
+    """A file is no memory, or is damaged."""
 
 
 def shown(given: object) -> str:
-    """What was given, in a few words."""
+    """What was given, for an error message."""
     if name := getattr(given, "__name__", ""):
         return f"the {'class' if isinstance(given, type) else 'function'} {name}"
     if shape := getattr(given, "shape", ()):

@@ -1,4 +1,4 @@
-"""What a module is, in a hash: its kind, its options and its parameters."""
+"""A hash of modules: their class, options and parameters."""
 
 import hashlib
 
@@ -7,7 +7,7 @@ from torch import nn
 
 
 def fingerprint(*modules: nn.Module, note: str = "") -> str:
-    """The same for modules that compute the same; another as soon as a parameter moves."""
+    """Equal for modules that compute the same; changed by every update of a parameter."""
     digest = hashlib.sha256(note.encode())
     for module in modules:
         digest.update(repr(module).encode())
@@ -19,8 +19,8 @@ def fingerprint(*modules: nn.Module, note: str = "") -> str:
 
 
 def parameter_version(*modules: nn.Module) -> int:
-    """How often the parameters have been changed in place: more after each optimiser's step."""
+    """How often the parameters were changed in place: it rises with each optimiser step."""
     if torch.compiler.is_compiling():
         return -1
-    learned = (parameter for module in modules for parameter in module.parameters())
-    return sum(parameter._version for parameter in learned if not parameter.is_inference())
+    parameters = (parameter for module in modules for parameter in module.parameters())
+    return sum(each._version for each in parameters if not each.is_inference())

@@ -1,7 +1,7 @@
-"""Each query's own keys, taken from tensors that all queries share.
+"""Gather, for each query, keys of its own from tensors that all queries share.
 
-`columns` `(*batch, query, column)` say which keys they are. An axis of size 1 serves all; it is
-neither expanded nor copied before something is taken from it.
+`columns` `(*batch, query, column)` are the indices of these keys. An axis of size 1 broadcasts; it
+is neither expanded nor copied before the gather.
 """
 
 import torch
@@ -16,44 +16,44 @@ def gather_rows(
     keys: Shaped[Tensor, "*#batch key size"], columns: Columns
 ) -> Shaped[Tensor, "*#batch query column size"]:
     """The rows of a tensor of keys, or of values, at these columns."""
-    rows, places = flat_rows(keys, columns)
-    return functional.embedding(places, rows)
+    rows, indices = flat_rows(keys, columns)
+    return functional.embedding(indices, rows)
 
 
 def flat_rows(
     keys: Shaped[Tensor, "*#batch key size"], columns: Columns
 ) -> tuple[Shaped[Tensor, "row size"], Int[Tensor, "*#batch query column"]]:
-    """All keys of all items one after another, and at which of these rows each column is."""
+    """The keys of all items as rows of one matrix, and the row of each column."""
     return _flat(keys.unsqueeze(-3), columns)
 
 
 def gather_pairs(
     pairs: Shaped[Tensor, "*#batch #query #key"], columns: Columns
 ) -> Shaped[Tensor, "*#batch #query #column"]:
-    """What a tensor of pairs holds at these columns; one column that serves all stays one."""
+    """The entries of a tensor of pairs at these columns; a column that broadcasts stays one."""
     if pairs.shape[-1] == 1:
         return pairs
-    rows, places = _flat(pairs.unsqueeze(-1), columns)
-    return rows.squeeze(-1).index_select(0, places.flatten()).view(places.shape)
+    rows, indices = _flat(pairs.unsqueeze(-1), columns)
+    return rows.squeeze(-1).index_select(0, indices.flatten()).view(indices.shape)
 
 
 def _flat(
     tensor: Shaped[Tensor, "*#lead key size"], columns: Int[Tensor, "*#lead column"]
 ) -> tuple[Shaped[Tensor, "row size"], Int[Tensor, "*#lead column"]]:
-    """All rows of a tensor one after another, and at which of them each column is.
+    """All rows of a tensor as one matrix, and the row of each column.
 
-    In the order in which they lie in memory, so that heads, which are transposed, are not copied.
+    In the order of their strides, so that heads, which are transposed, are not copied.
     """
     strides, last = tensor.stride(), tensor.ndim - 2
     order = list(range(last + 1))
-    if not torch.compiler.is_compiling():  # a compiler does not sort numbers that it leaves open
+    if not torch.compiler.is_compiling():  # torch.compile cannot sort symbolic strides
         order.sort(key=lambda axis: strides[axis], reverse=True)
     steps, step = {}, 1
     for axis in reversed(order):
         steps[axis], step = step, step * tensor.shape[axis]
-    places = columns if steps[last] == 1 else columns * steps[last]
+    indices = columns if steps[last] == 1 else columns * steps[last]
     for axis in range(last):
         if (size := tensor.shape[axis]) != 1:
             start = torch.arange(size, device=columns.device) * steps[axis]
-            places = places + start.reshape(-1, *[1] * (last - axis))
-    return tensor.permute(*order, -1).flatten(0, -2), places
+            indices = indices + start.reshape(-1, *[1] * (last - axis))
+    return tensor.permute(*order, -1).flatten(0, -2), indices

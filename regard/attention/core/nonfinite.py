@@ -1,9 +1,9 @@
-"""What a hidden key contains never matters, pair by pair.
+"""Non-finite keys and values: a masked one must reach no output and no gradient.
 
-NaN or inf in a key that is hidden would still reach the parameters, as 0 · NaN in a gradient. So
-whatever is not finite is zeroed before the first parameter sees it, and remembered; queries that
-may read it come out NaN in the end, the others are untouched. Finite numbers that are huge overflow
-in products with what else there is: they are noticed, and `attend` then hides them row by row.
+NaN or inf in a masked key would still reach the parameters, as 0 · NaN in a gradient. So non-finite
+keys and values are zeroed before the first parameter multiplies them, and flagged; in the end the
+context of each query that may read one is set to NaN, as in plain code. Huge finite numbers may
+overflow in products: they are detected, and `attend` then zeroes them row by row where masked.
 """
 
 from collections.abc import Callable
@@ -13,74 +13,90 @@ import torch
 from torch import Tensor
 
 from regard.attention.core.axes import NonFiniteFlags
+from regard.attention.core.numerics import broadcast_batch
 from regard.attention.core.tracing import is_concrete
+from regard.attention.core.validation import autocast, check_pairs, copy_parameter
 
 
 @dataclass(slots=True)
 class NonFinite:
-    """Which keys and which values were not finite, and are zero now."""
+    """Which keys and which values were non-finite, and are zero now."""
 
     keys: NonFiniteFlags | None = None
     values: NonFiniteFlags | None = None
     huge: bool = False
-    """Are some so large that products with them may overflow?"""
+    """Are some numbers so large that products with them may overflow?"""
 
     def zero_keys(self, keys: Tensor) -> Tensor:
-        """The keys, or what was made of them, with zeros for those that are not finite."""
-        keys, faulty = self._zero(keys)
-        self.keys = _either(self.keys, faulty)
+        """The keys, as given or prepared, with zeros for the non-finite ones."""
+        keys, nonfinite = self._zero(keys)
+        self.keys = _either(self.keys, nonfinite)
         return keys
 
     def zero_values(self, values: Tensor) -> Tensor:
-        """The same of values."""
-        values, faulty = self._zero(values)
-        self.values = _either(self.values, faulty)
+        """The values, with zeros for the non-finite ones."""
+        values, nonfinite = self._zero(values)
+        self.values = _either(self.values, nonfinite)
         return values
 
-    def over_heads(self, axes: int) -> None:
-        """From here on, keys and values have so many axes of heads."""
-        place = (..., *[None] * axes, slice(None), slice(None))
-        self.keys = None if self.keys is None else self.keys[place]
-        self.values = None if self.values is None else self.values[place]
+    def insert_head_axes(self, axes: int) -> None:
+        """Flags for keys and values that have so many axes of heads."""
+        index = (..., *[None] * axes, slice(None), slice(None))
+        self.keys = None if self.keys is None else self.keys[index]
+        self.values = None if self.values is None else self.values[index]
 
     def _zero(self, tensor: Tensor) -> tuple[Tensor, NonFiniteFlags | None]:
-        looks = is_concrete(tensor)
-        if looks and _length(tensor) <= _all_finite(tensor):
+        concrete = is_concrete(tensor)
+        if concrete and _norm(tensor) <= _safe_limit(tensor):
             return tensor, None
-        faulty = ~tensor.detach().isfinite().all(-1)
-        if looks and not faulty.any():
+        nonfinite = ~tensor.detach().isfinite().all(-1)
+        if concrete and not nonfinite.any():
             self.huge = True
             return tensor, None
-        clean = tensor.masked_fill(faulty[..., None], 0.0)
-        self.huge = self.huge or is_huge(clean)
-        return clean, faulty[..., None, :]
+        zeroed = tensor.masked_fill(nonfinite[..., None], 0.0)
+        self.huge = self.huge or is_huge(zeroed)
+        return zeroed, nonfinite[..., None, :]
 
 
-def zero_nonfinite_queries(queries: Tensor, reads: Callable[[], Tensor]) -> Tensor:
-    """Zero each query that may read nothing, if one is huge or not finite.
+def validate_pairs(
+    keys: Tensor, values: Tensor, *, masked: bool
+) -> tuple[Tensor, Tensor, NonFinite | None]:
+    """Check keys and values, cast them, and zero non-finite ones where some may be masked."""
+    check_pairs(keys, values)
+    keys, values = copy_parameter(autocast(keys)), copy_parameter(autocast(values))
+    if keys.shape[:-2] != values.shape[:-2]:
+        keys = keys.expand(*broadcast_batch(keys.shape[:-2], values.shape[:-2]), *keys.shape[-2:])
+    if not masked:
+        return keys, values, None
+    nonfinite = NonFinite()
+    return nonfinite.zero_keys(keys), nonfinite.zero_values(values), nonfinite
+
+
+def zero_nonfinite_queries(queries: Tensor, reads_any: Callable[[], Tensor]) -> Tensor:
+    """Zero each fully masked query, if one is huge or non-finite.
 
     Args:
         queries: `(*batch, query, size)`.
-        reads: Says who reads something; called only if need be.
+        reads_any: Which queries may read a key, `(*batch, query, 1)`; called only if needed.
     """
-    if is_concrete(queries) and _length(queries) <= _all_finite(queries):
+    if is_concrete(queries) and _norm(queries) <= _safe_limit(queries):
         return queries
-    return torch.where(reads(), queries, 0.0)
+    return torch.where(reads_any(), queries, 0.0)
 
 
 def is_huge(tensor: Tensor) -> bool:
     """Are some of these finite numbers so large that products with them may overflow?"""
-    return is_concrete(tensor) and _length(tensor) > _all_finite(tensor)
+    return is_concrete(tensor) and _norm(tensor) > _safe_limit(tensor)
 
 
-def _length(tensor: Tensor) -> float:
-    """√Σx², which no |x| exceeds; inf or NaN if one x is. One pass, and no copy."""
+def _norm(tensor: Tensor) -> float:
+    """√Σx² ≥ every |x|; inf or NaN if one x is. One pass, and no copy."""
     at_least = torch.promote_types(tensor.dtype, torch.float32)
     return float(torch.linalg.vector_norm(tensor.detach(), dtype=at_least))
 
 
-def _all_finite(tensor: Tensor) -> float:
-    """Products of three numbers up to this one are finite."""
+def _safe_limit(tensor: Tensor) -> float:
+    """Products of three numbers up to this limit are finite."""
     at_least = torch.promote_types(tensor.dtype, torch.float32)
     return float(torch.finfo(at_least).max ** (1 / 3))
 

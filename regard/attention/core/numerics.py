@@ -1,24 +1,24 @@
-"""Arithmetic that every kernel shares: wide enough, and without copies of what is shared."""
+"""Arithmetic of all kernels: in float32 at least, and without copies of what broadcasts."""
 
 import torch
 from torch import Tensor
 
 from regard.attention.core.tracing import is_concrete
 
-MANY = 1 << 16
-"""Of more terms than this torch's sums of floats lose digits, where it keeps few sums at a time."""
+MAX_TERMS = 1 << 16
+"""Of more terms, torch's sums of floats lose digits on processors with narrow vectors."""
 
 
 def upcast(tensor: Tensor) -> Tensor:
-    """The tensor in float32 at least; softmax and sums are never taken in less."""
-    narrow = tensor.dtype in (torch.bfloat16, torch.float16)
-    return tensor.float() if narrow else tensor
+    """The tensor in float32 at least: softmax and sums are never computed in less."""
+    half = tensor.dtype in (torch.bfloat16, torch.float16)
+    return tensor.float() if half else tensor
 
 
 def broadcast_batch(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
-    """The batch axes of two tensors together: as many, each as large, or 1 on one side.
+    """The batch axes of two tensors, broadcast: as many, and equal or 1 on one side.
 
-    `torch.broadcast_shapes` says the same; it takes longer than a small read.
+    `torch.broadcast_shapes` gives the same, but takes longer than a small read.
     """
     if left == right:
         return tuple(left)
@@ -26,13 +26,13 @@ def broadcast_batch(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int,
 
 
 def matmul(left: Tensor, right: Tensor, scale: float = 1.0) -> Tensor:
-    """`left @ right · scale`, where `right` may be shared along batch axes (size 1).
+    """`left @ right · scale`, where `right` may broadcast along batch axes (size 1).
 
     `torch.matmul` copies what it broadcasts: 8 beams over one source cost 8 sources. Here the
-    shared axes become rows of `left`; the same fold serves the grouped keys of several heads.
+    broadcast axes become rows of `left`, those of grouped heads too.
     """
-    if left.shape[-1] > MANY:
-        parts = zip(left.split(MANY, -1), right.split(MANY, -2), strict=True)
+    if left.shape[-1] > MAX_TERMS:
+        parts = zip(left.split(MAX_TERMS, -1), right.split(MAX_TERMS, -2), strict=True)
         return torch.stack([matmul(*part, scale) for part in parts]).sum(0)
     if left.shape[:-2] == right.shape[:-2]:
         return left @ right if scale == 1.0 else _scaled(left, right, scale)
@@ -50,40 +50,40 @@ def matmul(left: Tensor, right: Tensor, scale: float = 1.0) -> Tensor:
 
 
 def _scaled(left: Tensor, right: Tensor, scale: float) -> Tensor:
-    """The product and its factor in one pass; with a gradient the factor would be paid twice."""
+    """The product with its scale in one pass; with a gradient, backward would scale twice."""
     if torch.is_grad_enabled() or left.ndim < 3:
         return (left * scale) @ right
-    batch, none = left.shape[:-2], left.new_empty(1, 1, 1)
+    batch, unused = left.shape[:-2], left.new_empty(1, 1, 1)
     flat = left.flatten(0, -3), right.flatten(0, -3)
-    return torch.baddbmm(none, flat[0], flat[1], beta=0, alpha=scale).unflatten(0, batch)
+    return torch.baddbmm(unused, flat[0], flat[1], beta=0, alpha=scale).unflatten(0, batch)
 
 
 def softmax(scores: Tensor, allowed: Tensor | None) -> Tensor:
-    """Softmax over the keys that may be read; exact zeros elsewhere, and where none may be."""
+    """Softmax over the keys that may be read; exact zeros elsewhere, and in empty rows."""
     if allowed is None:
-        return _finite_rows(scores.softmax(-1))
+        return _renormalize(scores.softmax(-1))
     hidden = ~allowed
     if is_concrete(hidden) and not hidden.all(-1).any():
-        return _finite_rows(scores.masked_fill(hidden, -torch.inf).softmax(-1))
-    # A row of nothing but −inf is NaN. Softmax cannot tell "far below" from "forbidden", so
-    # forbidden keys are zeroed after it.
+        return _renormalize(scores.masked_fill(hidden, -torch.inf).softmax(-1))
+    # A row of nothing but −inf is NaN. Softmax cannot tell "far below" from "masked", so masked
+    # keys are zeroed after it.
     low = torch.finfo(scores.dtype).min
-    return _finite_rows(scores.masked_fill(hidden, low).softmax(-1)).masked_fill(hidden, 0.0)
+    return _renormalize(scores.masked_fill(hidden, low).softmax(-1)).masked_fill(hidden, 0.0)
 
 
-def _finite_rows(weights: Tensor) -> Tensor:
-    """Weights that sum to 1, though they are many.
+def _renormalize(weights: Tensor) -> Tensor:
+    """Weights that sum to 1 over very many keys, too.
 
-    torch's softmax sums a row in as many floats as a register has, each of which goes over all of
-    it: over a million keys of like scores it loses all but four digits. Its `sum` adds sums.
+    torch's softmax accumulates a row in as many floats as a vector register has: over a million
+    keys with similar scores it loses all but four digits. Its `sum` adds pairwise.
     """
-    if weights.shape[-1] <= MANY:
+    if weights.shape[-1] <= MAX_TERMS:
         return weights
     return weights / weights.sum(-1, keepdim=True)
 
 
 def log_softmax(scores: Tensor, allowed: Tensor | None) -> Tensor:
-    """Logarithm of `softmax`, with 0 in place of minus infinity where a key is hidden."""
+    """Logarithm of `softmax`, with 0 in the place of −∞ where a key is masked."""
     if allowed is None:
         return scores.log_softmax(-1)
     low = torch.finfo(scores.dtype).min

@@ -1,4 +1,4 @@
-"""What an option of a mechanism may be."""
+"""Check the options of scores, selections and masks."""
 
 import math
 from collections.abc import Callable
@@ -6,19 +6,19 @@ from numbers import Integral, Real
 
 from regard.attention.core.errors import OptionError, shown
 
-MOST = 1 << 62
-"""Places are 64-bit numbers, and sums of two of these must be, too."""
+LARGEST = 1 << 62
+"""Positions are 64-bit integers, and so must be sums of two of these."""
 
 
 def check_number(
     name: str,
     value: float,
     needed: str = "a finite number",
-    fits: Callable[[float], bool] = math.isfinite,
+    in_range: Callable[[float], bool] = math.isfinite,
 ) -> float:
-    """Raise unless it is a finite number that fits."""
-    given: object = value  # NumPy's numbers are welcome too
-    if isinstance(given, Real) and math.isfinite(given) and fits(value):
+    """Raise unless it is a finite number, within its range."""
+    given: object = value  # NumPy's numbers pass, too
+    if isinstance(given, Real) and math.isfinite(given) and in_range(value):
         return value
     raise OptionError(f"{name} is {shown(given)}. Give {needed}.")
 
@@ -28,11 +28,11 @@ def check_positive(name: str, value: float) -> float:
     return check_number(name, value, "a finite number greater than 0", lambda given: given > 0)
 
 
-def check_int(name: str, value: int, least: int = 0, most: int = MOST) -> int:
-    """Raise unless it is a whole number in this range."""
+def check_int(name: str, value: int, minimum: int = 0, maximum: int = LARGEST) -> int:
+    """Raise unless it is an integer in this range."""
     given: object = value
-    if isinstance(given, Integral) and least <= value <= most:
+    if isinstance(given, Integral) and minimum <= value <= maximum:
         return value
-    unbounded = most == MOST and not (isinstance(given, Integral) and value > MOST)
-    needed = f", {least} or more" if unbounded else f" from {least} to {most}"
+    unbounded = maximum == LARGEST and not (isinstance(given, Integral) and value > LARGEST)
+    needed = f", {minimum} or more" if unbounded else f" from {minimum} to {maximum}"
     raise OptionError(f"{name} is {shown(given)}. Give a whole number{needed}.")

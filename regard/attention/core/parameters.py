@@ -1,4 +1,4 @@
-"""Parameters of mechanisms: two axes each, so that heads stack before them and all broadcast."""
+"""Parameters of scores and selections: two axes each, so that heads stack before them."""
 
 import math
 
@@ -13,7 +13,7 @@ from regard.attention.core.numerics import matmul
 
 
 def matrix(name: str, out_size: int, in_size: int) -> nn.Parameter:
-    """A weight `(out, in)`, drawn so that what it makes has the variance of what it is given."""
+    """A weight `(out, in)`, initialized so that outputs have the variance of inputs."""
     if not all(isinstance(size, int) and size > 0 for size in (out_size, in_size)):
         raise OptionError(
             f"{name} is {out_size} × {in_size}. Give sizes that are whole numbers, 1 or more."
@@ -28,29 +28,26 @@ def scalar(value: float) -> nn.Parameter:
 
 
 def project(tensor: Tensor, weight: Parameter) -> Tensor:
-    """Each row of the tensor through the weight of its head."""
+    """Multiply each row x of the tensor with the weight of its head: x Wᵀ."""
     check_dtype_device(tensor, weight)
     if weight.ndim == 2:
         deferred = deferred_weight(weight)
         if deferred is None or torch.is_autocast_enabled(tensor.device.type):
             return functional.linear(tensor, weight)
         return deferred.product(tensor)
-    # One weight for each head: the batch axes before become rows, or matmul would copy it for each.
+    # One weight for each head: torch.matmul would copy it for each item of the batch.
     return matmul(tensor, _aligned(weight, tensor.ndim).mT)
 
 
-def snapshot(parameter: Parameter, beside: Tensor) -> Tensor:
-    """The parameter as it is now, with as many axes as what it goes with, on the same device.
-
-    A record must not follow the optimiser.
-    """
-    _same_device(beside, parameter)
-    return _aligned(parameter.clone(), beside.ndim)
+def snapshot(parameter: Parameter, like: Tensor) -> Tensor:
+    """A copy of the parameter with as many axes as `like`: a record must not see later updates."""
+    _check_device(like, parameter)
+    return _aligned(parameter.clone(), like.ndim)
 
 
 def check_dtype_device(tensor: Tensor, weight: Tensor) -> None:
-    """Raise unless the weight can be applied to the tensor."""
-    _same_device(tensor, weight)
+    """Raise unless the tensor can be multiplied with the weight."""
+    _check_device(tensor, weight)
     if tensor.dtype != weight.dtype and not torch.is_autocast_enabled(tensor.device.type):
         raise DtypeError(
             f"the input is {tensor.dtype} but the parameters are {weight.dtype}. "
@@ -59,7 +56,7 @@ def check_dtype_device(tensor: Tensor, weight: Tensor) -> None:
 
 
 def check_size(name: str, what: str, given: int, needed: int) -> None:
-    """Raise unless vectors have the size that a mechanism was built for."""
+    """Raise unless vectors have the size that a score or a selection was built for."""
     if given != needed:
         raise ShapeError(
             f"{name} was built for {what} of size {needed}; these have size {given}. "
@@ -67,7 +64,7 @@ def check_size(name: str, what: str, given: int, needed: int) -> None:
         )
 
 
-def _same_device(tensor: Tensor, weight: Tensor) -> None:
+def _check_device(tensor: Tensor, weight: Tensor) -> None:
     if tensor.device != weight.device:
         raise DeviceError(
             f"the input is on {tensor.device} but the parameters are on {weight.device}. "

@@ -1,6 +1,6 @@
-"""Records: slotted dataclasses that torch can see through.
+"""Records: slotted dataclasses that are pytrees.
 
-A read becomes plain data before a kernel sees it. Registered as pytrees, records pass through
+A read becomes plain data before a kernel gets it. As pytrees, records pass through
 `torch.func.vmap`, `torch.compile` and distributed wrappers as the tensors they hold.
 """
 
@@ -15,42 +15,42 @@ R = TypeVar("R")
 
 
 def static(**options: Any) -> Any:
-    """A field that is not data: compared, never mapped over."""
+    """A field that is part of the tree's structure: compared, never mapped over."""
     return dataclasses.field(metadata={"static": True}, **options)
 
 
 def cache_field(*, init: bool = False, **default: Any) -> Any:
-    """A field for what was found out about the others: each copy begins with its default."""
-    return dataclasses.field(init=init, metadata={"memo": True}, **default)
+    """A field that caches what was computed of the others: each copy starts from its default."""
+    return dataclasses.field(init=init, metadata={"cache": True}, **default)
 
 
 @dataclass_transform(field_specifiers=(static, cache_field, dataclasses.field))
 def record(cls: type[R]) -> type[R]:
-    """Make `cls` a slotted dataclass and a pytree; an `__init__` of its own is kept."""
+    """Make `cls` a slotted dataclass and a pytree; an `__init__` that it defines stays."""
     own_init = "__init__" in cls.__dict__
     made = dataclasses.dataclass(slots=True, eq=False, init=not own_init)(cls)
     fields = dataclasses.fields(made)  # type: ignore[arg-type]  # mypy does not see the decorator
-    moving = tuple(field.name for field in fields if not field.metadata)
-    fixed = tuple(field.name for field in fields if field.metadata.get("static"))
-    memos = {field.name: _beginning(field) for field in fields if field.metadata.get("memo")}
-    held = tuple(field.name for field in fields if field.name not in memos)
-    made.__record__ = {"held": held, "memo": memos}  # type: ignore[attr-defined]
+    children_names = tuple(field.name for field in fields if not field.metadata)
+    static_names = tuple(field.name for field in fields if field.metadata.get("static"))
+    caches = {field.name: _factory(field) for field in fields if field.metadata.get("cache")}
+    names = tuple(field.name for field in fields if field.name not in caches)
+    made.__record__ = {"fields": names, "caches": caches}  # type: ignore[attr-defined]
 
     def flatten(item: Any) -> tuple[list[Any], Any]:
-        # What is None is not there: vmap takes it for a leaf, and refuses it.
-        there = [name for name in moving if getattr(item, name) is not None]
-        context = [(name, getattr(item, name)) for name in fixed]
-        return [getattr(item, name) for name in there], (there, context)
+        # None is left out: vmap would take it for a leaf, and refuse it.
+        present = [name for name in children_names if getattr(item, name) is not None]
+        context = [(name, getattr(item, name)) for name in static_names]
+        return [getattr(item, name) for name in present], (present, context)
 
     def unflatten(children: Any, context: Any) -> Any:
         # Not through __init__: the fields are already what __init__ made of its arguments.
         item = object.__new__(made)
-        there, constants = context
-        for name, value in [*((name, None) for name in moving), *constants]:
+        present, constants = context
+        for name, value in [*((name, None) for name in children_names), *constants]:
             setattr(item, name, value)
-        for name, make in memos.items():
+        for name, make in caches.items():
             setattr(item, name, make())
-        for name, value in zip(there, children, strict=True):
+        for name, value in zip(present, children, strict=True):
             setattr(item, name, value)
         return item
 
@@ -58,8 +58,8 @@ def record(cls: type[R]) -> type[R]:
     return made
 
 
-def _beginning(field: dataclasses.Field[Any]) -> Callable[[], Any]:
-    """Makes what a memo begins with."""
+def _factory(field: dataclasses.Field[Any]) -> Callable[[], Any]:
+    """Makes the default of a field."""
     if field.default_factory is not dataclasses.MISSING:
         return field.default_factory
     return lambda: field.default
@@ -72,7 +72,7 @@ def replace(item: R, **fields: Any) -> R:
     assert fields.keys() <= set(names), f"{type(item).__name__} has only {', '.join(names)}"
     for name in names:
         setattr(copy, name, fields[name] if name in fields else getattr(item, name))
-    for name, make in type(item).__record__["memo"].items():  # type: ignore[attr-defined]
+    for name, make in type(item).__record__["caches"].items():  # type: ignore[attr-defined]
         setattr(copy, name, make())
     return copy
 
@@ -102,7 +102,7 @@ def deep_tensors(item: object) -> list[Tensor]:
 
 
 def version(tensor: Tensor) -> int:
-    """How often a tensor was changed in place; inference tensors do not count it."""
+    """How often a tensor was changed in place; 0 for inference tensors, which do not count it."""
     try:
         return tensor._version
     except RuntimeError:
@@ -118,4 +118,4 @@ def _tree_map(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
 
 
 def _names(item: object) -> tuple[str, ...]:
-    return type(item).__record__["held"]  # type: ignore[attr-defined]
+    return type(item).__record__["fields"]  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""What may come in: shapes, dtypes and devices are checked here, and nowhere else."""
+"""Check the shapes, dtypes and devices of all inputs; nothing else does."""
 
 from collections.abc import Iterable
 
@@ -11,17 +11,17 @@ from regard.attention.core.errors import DeviceError, DtypeError, ShapeError, sh
 from regard.attention.core.tracing import is_concrete
 
 FLOATS = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
-"""What attention is computed on; torch has no arithmetic for narrower floats."""
+"""The dtypes of attention; torch has no arithmetic for float8."""
 
 
 def check_pairs(keys: Tensor, values: Tensor) -> None:
     """Raise unless each key has its value."""
-    if _check_alike(keys, values) and keys.ndim > 1 and keys.shape[:-1] == values.shape[:-1]:
+    if _are_plain(keys, values) and keys.ndim > 1 and keys.shape[:-1] == values.shape[:-1]:
         return
     check_floats("keys", keys)
     check_floats("values", values)
-    _same_device("keys", keys, "values", values)
-    _same_dtype("keys", keys, "values", values)
+    _check_same_device("keys", keys, "values", values)
+    _check_same_dtype("keys", keys, "values", values)
     for name, tensor in (("keys", keys), ("values", values)):
         if tensor.ndim < 2:
             raise ShapeError(
@@ -32,7 +32,7 @@ def check_pairs(keys: Tensor, values: Tensor) -> None:
     if keys.ndim != values.ndim or not broadcasts(keys.shape[:-2], values.shape[:-2]):
         raise ShapeError(
             f"keys and values have different batch axes ({shapes}). "
-            "Give both the same, or 1 where one serves all."
+            "Give both the same, or 1 to broadcast."
         )
     if keys.shape[-2] != values.shape[-2]:
         needed = (*values.shape[:-2], keys.shape[-2])
@@ -42,30 +42,33 @@ def check_pairs(keys: Tensor, values: Tensor) -> None:
         )
 
 
-def check_added(keys: Tensor, values: Tensor, old: Tensor) -> None:
-    """Raise unless new pairs fit a memory with these old values."""
+def check_added(keys: Tensor, values: Tensor, memory_values: Tensor) -> None:
+    """Raise unless new pairs fit a memory with these values."""
     check_pairs(keys, values)
-    _same_device("the new pairs", values, "the memory", old)
+    _check_same_device("the new pairs", values, "the memory", memory_values)
     if not torch.is_autocast_enabled(values.device.type):
-        _same_dtype("the new pairs", values, "the memory", old)
+        _check_same_dtype("the new pairs", values, "the memory", memory_values)
 
 
 def as_queries(queries: Tensor, values: Tensor, batch: tuple[int, ...]) -> tuple[Tensor, bool]:
-    """The queries as a sequence, for a memory with these values and this batch; was it one vector?
+    """The queries as a sequence, and whether they were a bare vector; raise unless they fit.
 
-    Raise unless they fit.
+    Args:
+        queries: `(*batch, query, size)`, or a vector.
+        values: Those of the memory.
+        batch: The memory's, without heads.
     """
-    if _check_alike(queries, values) and queries.shape[:-2] == batch and queries.ndim > 1:
+    if _are_plain(queries, values) and queries.shape[:-2] == batch and queries.ndim > 1:
         return queries, False
     check_floats("queries", queries)
-    _same_device("queries", queries, "keys and values", values)
-    bare = queries.ndim == 1 and not batch
-    queries = queries[None] if bare else queries
+    _check_same_device("queries", queries, "keys and values", values)
+    is_vector = queries.ndim == 1 and not batch
+    queries = queries[None] if is_vector else queries
     if torch.is_autocast_enabled(queries.device.type):
         queries = queries.to(values.dtype)
-    _same_dtype("queries", queries, "keys and values", values)
+    _check_same_dtype("queries", queries, "keys and values", values)
     _check_batch(queries, batch)
-    return queries, bare
+    return queries, is_vector
 
 
 def _check_batch(queries: Tensor, batch: tuple[int, ...]) -> None:
@@ -80,12 +83,12 @@ def _check_batch(queries: Tensor, batch: tuple[int, ...]) -> None:
     if queries.ndim != rank:
         raise ShapeError(
             f"queries have {queries.ndim} axes, {given}, but the keys have {rank}. "
-            f"Give queries of shape {_open((*batch, 'query'))}, 1 where one serves all."
+            f"Give queries of shape {_open((*batch, 'query'))}, or 1 to broadcast."
         )
     if not broadcasts(queries.shape[:-2], batch):
         raise ShapeError(
             f"queries are for a batch of {tuple(queries.shape[:-2])} but the keys for {batch}. "
-            "Give both the same batch, or 1 where one serves all."
+            "Give both the same batch, or 1 to broadcast."
         )
 
 
@@ -97,31 +100,30 @@ def check_bias(bias: Tensor, queries: Tensor) -> None:
             f"bias is {given}; it is added to the scores. "
             "Pass a tensor of floats, and what may be read as mask=…, a mask or booleans."
         )
-    _same_device("biases", bias, "queries", queries)
+    _check_same_device("biases", bias, "queries", queries)
     if bias.dtype == torch.float64:
-        _same_dtype("biases", bias, "queries", queries)
+        _check_same_dtype("biases", bias, "queries", queries)
 
 
 def check_bias_shape(bias: Tensor, shape: tuple[int, ...]) -> Tensor:
     """The bias, if it fits `(*batch, query, key)`."""
-    own = tuple(bias.shape)
-    if len(own) != len(shape) or any(a not in (1, b) for a, b in zip(own, shape, strict=True)):
+    if not broadcasts_to(bias.shape, shape):
         raise ShapeError(
-            f"bias has shape {own} but the batch, queries and keys are {tuple(shape)}. "
-            "Give it these axes, each of that size, or 1 to serve all."
+            f"bias has shape {tuple(bias.shape)} but the batch, queries and keys are "
+            f"{tuple(shape)}. Give it these axes, each of that size, or 1 to broadcast."
         )
     return bias
 
 
 def copy_parameter(tensor: Tensor) -> Tensor:
-    """The tensor, a parameter copied: what a reading holds must not follow the optimiser."""
-    if type(tensor) is Tensor:  # to ask whether it is a parameter takes longer
+    """The tensor; a copy if it is a parameter, whose later updates a reading must not see."""
+    if type(tensor) is Tensor:  # isinstance of a parameter takes longer
         return tensor
     return tensor.clone() if isinstance(tensor, Parameter) else tensor
 
 
 def autocast(tensor: Tensor) -> Tensor:
-    """The tensor as autocast wants it, where autocast is on; float64 is left alone."""
+    """The tensor in autocast's dtype, inside autocast; float64 stays."""
     kind = tensor.device.type
     if not torch.is_autocast_enabled(kind) or tensor.dtype == torch.float64:
         return tensor
@@ -130,10 +132,10 @@ def autocast(tensor: Tensor) -> Tensor:
 
 def as_index(
     name: str, index: Tensor | Iterable[int], total: int, device: torch.device
-) -> Int[Tensor, " place"]:
-    """Places among so many, counted from the first; booleans, one for each place, say which.
+) -> Int[Tensor, " index"]:
+    """Indices below `total`, none negative, from a list, a tensor or a boolean for each.
 
-    Raise if they are anything else, or not there.
+    Raise if they are anything else, or out of range.
     """
     try:
         given = torch.as_tensor(index if isinstance(index, Tensor) else list(index))
@@ -154,18 +156,18 @@ def as_index(
             f"{name} have shape {tuple(given.shape)}; they are the same for all items of the "
             "batch. Give them on one axis, such as [0, 2]."
         )
-    places = given.reshape(-1).long()
-    outside = (places < -total) | (places >= total)
-    if is_concrete(places) and outside.any():
+    indices = given.reshape(-1).long()
+    outside = (indices < -total) | (indices >= total)
+    if is_concrete(indices) and outside.any():
         raise ShapeError(
-            f"{name} {places.tolist()} were given but there are {total}. "
+            f"{name} {indices.tolist()} were given but there are {total}. "
             f"They go from 0 to {total - 1}, or from the end, from −1."
         )
-    return places % max(1, total)
+    return indices % max(1, total)
 
 
 def check_floats(name: str, tensor: Tensor) -> None:
-    """Raise unless it is a dense tensor of floats that torch computes with."""
+    """Raise unless it is a dense tensor of one of `FLOATS`."""
     if not isinstance(tensor, Tensor):
         raise DtypeError(
             f"{name} are of type {type(tensor).__name__}. Pass a tensor: torch.as_tensor(…)."
@@ -181,7 +183,7 @@ def check_floats(name: str, tensor: Tensor) -> None:
     if tensor.is_nested:
         raise DtypeError(
             f"{name} are nested; attention is computed on dense tensors. Pad them, "
-            f"torch.nested.to_padded_tensor({name}, 0.0), and hide that: masks.Lengths(lengths)."
+            f"torch.nested.to_padded_tensor({name}, 0.0), and mask that: masks.Lengths(lengths)."
         )
     if tensor.layout != torch.strided:
         raise DtypeError(
@@ -190,8 +192,8 @@ def check_floats(name: str, tensor: Tensor) -> None:
         )
 
 
-def _check_alike(one: Tensor, other: Tensor) -> bool:
-    """Are they plain tensors of the same floats in one place? Most are, and need no more checks."""
+def _are_plain(one: Tensor, other: Tensor) -> bool:
+    """Are they plain tensors of one dtype on the CPU? Most are, and need no more checks."""
     return (
         type(one) is type(other) is Tensor
         and one.dtype == other.dtype
@@ -205,7 +207,7 @@ def _check_alike(one: Tensor, other: Tensor) -> bool:
     )
 
 
-def _same_dtype(first: str, one: Tensor, second: str, other: Tensor) -> None:
+def _check_same_dtype(first: str, one: Tensor, second: str, other: Tensor) -> None:
     if one.dtype != other.dtype:
         raise DtypeError(
             f"{first} are {one.dtype} but {second} {other.dtype}. "
@@ -213,7 +215,7 @@ def _same_dtype(first: str, one: Tensor, second: str, other: Tensor) -> None:
         )
 
 
-def _same_device(first: str, one: Tensor, second: str, other: Tensor) -> None:
+def _check_same_device(first: str, one: Tensor, second: str, other: Tensor) -> None:
     if one.device != other.device:
         raise DeviceError(
             f"{first} are on {one.device} but {second} on {other.device}. "
@@ -222,10 +224,15 @@ def _same_device(first: str, one: Tensor, second: str, other: Tensor) -> None:
 
 
 def broadcasts(left: tuple[int, ...], right: tuple[int, ...]) -> bool:
-    """Are batch axes as many, and each as large, or 1 on one side?"""
+    """Do two batches broadcast: as many axes, each as large, or 1 on one side?"""
     return len(left) == len(right) and all(
         a == b or 1 in (a, b) for a, b in zip(left, right, strict=True)
     )
+
+
+def broadcasts_to(own: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    """Are there as many axes, each as large as in `shape`, or 1?"""
+    return len(own) == len(shape) and all(a in (1, b) for a, b in zip(own, shape, strict=True))
 
 
 def _open(sizes: tuple[int | str, ...]) -> str:

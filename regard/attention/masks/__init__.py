@@ -1,7 +1,7 @@
-"""Masks: who may read whom. True = may read; combine with `& | ~`.
+"""Masks: which query may read which key. True = may read; combine with `& | ~`.
 
-`Lengths` hides padding, `Causal` the future, `Window` what is far; `Prefix` opens the first keys
-to all, `Blocks` keeps packed documents apart, `Dense` is any boolean tensor.
+`Lengths` masks padding, `Causal` the future, `Window` all but near keys; `Prefix` shows the first
+keys to every query, `Blocks` separates packed documents, `Dense` is any boolean tensor.
 """
 
 from regard.attention.masks.base import Mask

@@ -1,7 +1,7 @@
-"""Masks form an algebra: who may read whom, closed under `& | ~`.
+"""Masks form an algebra: which query may read which key, closed under `& | ~`.
 
-A mask is cheap: a rule over places, with a few numbers. It becomes a tensor only where a kernel
-needs one, and only for the pairs that kernel looks at.
+A mask is cheap: a rule over positions, with a few numbers. It becomes a tensor only where a kernel
+needs one, and only for the pairs that the kernel computes.
 """
 
 from abc import ABC, abstractmethod
@@ -16,11 +16,12 @@ from torch.nn import functional
 from regard.attention.core.axes import Allowed, Count
 from regard.attention.core.errors import DeviceError, MaskError, shown
 from regard.attention.core.records import record, replace, static, tree_map
+from regard.attention.core.validation import broadcasts_to
 from regard.attention.masks.pair_index import PairIndex
 
 
 class Mask(ABC):
-    """Who may read whom: True = may read. Combine masks with `&`, `|` and `~`.
+    """Which query may read which key: True = may read. Combine masks with `&`, `|` and `~`.
 
     >>> from regard import masks
     >>> (masks.Causal() | masks.Prefix(2)).dense(4, 4).int()
@@ -34,20 +35,20 @@ class Mask(ABC):
 
     @abstractmethod
     def allows(self, pairs: PairIndex) -> Allowed:
-        """May they read: for these pairs only, be they all, some rows, some columns or windows."""
+        """Which of these pairs are allowed: all pairs, some rows, some columns, or windows."""
 
     @abstractmethod
     def remap_keys(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> "Mask":
-        """The mask once the keys have moved: column `n` is what column `source[n]` of `keys` was.
+        """The mask after a write or an erasure: column `n` was column `source[n]` of `keys`.
 
-        A source of −1 is a new key, to which this mask says `fresh`. Masks that speak of places
-        (`Causal`, `Window`) stay as they are; those that speak of certain keys follow them.
+        A source of −1 is a new key, which this mask allows if `fresh`. Masks of positions
+        (`Causal`, `Window`) stay as they are; masks of certain keys follow these.
         """
 
     def dense(
         self, queries: int, keys: int, device: torch.device | str = "cpu"
     ) -> Bool[Tensor, "*batch query key"]:
-        """All pairs of so many queries and keys; the last query stands at the last key."""
+        """The mask as a tensor, for two lengths; the last query is at the last key."""
         for name, count in (("queries", queries), ("keys", keys)):
             if not isinstance(count, int | torch.SymInt) or count < 0:
                 raise MaskError(
@@ -66,8 +67,7 @@ class Mask(ABC):
     def span(self, pairs: PairIndex) -> tuple[Count, Count] | None:
         """The first key that each query may read, and the one after the last.
 
-        None where these cannot be told without a look at each pair, or where some in between are
-        hidden.
+        None where that needs a look at each pair, or where keys in between are masked.
         """
         return None
 
@@ -75,7 +75,7 @@ class Mask(ABC):
         """How many keys each query may read."""
         span = self.span(pairs) if pairs.columns is None else None
         if span is not None:
-            first, end = (place.clamp(0, pairs.keys) for place in span)
+            first, end = (index.clamp(0, pairs.keys) for index in span)
             return (end - first).clamp(min=0)
         allowed = self.allows(pairs)
         return allowed.expand(*allowed.shape[:-1], pairs.width).sum(-1, keepdim=True)
@@ -118,9 +118,25 @@ class Mask(ABC):
         return Not(self)
 
 
+class _Combined(Mask):
+    """Two masks, each of which follows the keys and is checked by itself."""
+
+    __slots__ = ()
+    left: Mask
+    right: Mask
+
+    def remap_keys(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
+        left, right = (mask.remap_keys(source, keys, fresh) for mask in (self.left, self.right))
+        return replace(self, left=left, right=right)
+
+    def check(self, shape: tuple[int, ...], device: torch.device) -> None:
+        self.left.check(shape, device)
+        self.right.check(shape, device)
+
+
 @record
-class And(Mask):
-    """Both allow it."""
+class And(_Combined):
+    """Allowed by both masks."""
 
     left: Mask
     right: Mask
@@ -134,19 +150,10 @@ class And(Mask):
             return None
         return torch.maximum(left[0], right[0]), torch.minimum(left[1], right[1])
 
-    def remap_keys(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
-        return And(
-            self.left.remap_keys(source, keys, fresh), self.right.remap_keys(source, keys, fresh)
-        )
-
-    def check(self, shape: tuple[int, ...], device: torch.device) -> None:
-        self.left.check(shape, device)
-        self.right.check(shape, device)
-
 
 @record
-class Or(Mask):
-    """One of the two allows it."""
+class Or(_Combined):
+    """Allowed by one of two masks, or by both."""
 
     left: Mask
     right: Mask
@@ -154,19 +161,10 @@ class Or(Mask):
     def allows(self, pairs: PairIndex) -> Allowed:
         return self.left.allows(pairs) | self.right.allows(pairs)
 
-    def remap_keys(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
-        return Or(
-            self.left.remap_keys(source, keys, fresh), self.right.remap_keys(source, keys, fresh)
-        )
-
-    def check(self, shape: tuple[int, ...], device: torch.device) -> None:
-        self.left.check(shape, device)
-        self.right.check(shape, device)
-
 
 @record
 class Not(Mask):
-    """It is allowed where the other mask forbids it."""
+    """Allowed where another mask is not."""
 
     inner: Mask
 
@@ -174,7 +172,7 @@ class Not(Mask):
         return ~self.inner.allows(pairs)
 
     def remap_keys(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
-        # What is new stays readable: the inner mask says the opposite.
+        # New keys stay allowed: the inner mask must not allow them.
         return Not(self.inner.remap_keys(source, keys, not fresh))
 
     def check(self, shape: tuple[int, ...], device: torch.device) -> None:
@@ -183,7 +181,7 @@ class Not(Mask):
 
 @record
 class RemappedMask(Mask):
-    """A mask that speaks of certain keys, after these have moved in the memory."""
+    """A mask of certain keys, after these have moved in the memory."""
 
     inner: Mask
     source: Int[Tensor, "1 column"]
@@ -194,28 +192,28 @@ class RemappedMask(Mask):
         source = self.source.flatten()
         source = source if pairs.columns is None else source[pairs.columns]
         new = pairs.at(source).column_index() < 0
-        if not self.keys:  # there was nothing to speak of: all keys are new
+        if not self.keys:  # there were no keys: all are new
             return torch.full_like(new, self.fresh)
         allowed = self.inner.allows(replace(pairs, keys=self.keys, columns=source.clamp(min=0)))
         return allowed | new if self.fresh else allowed & ~new
 
     def remap_keys(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
-        # One step from the first keys to the last, however often they have moved.
-        known = functional.pad(self.source.flatten(), (0, 1), value=-1)
-        return RemappedMask(self.inner, known[source][None, :], self.keys, fresh)
+        # One map from the first keys to the last, however often they have moved.
+        first = functional.pad(self.source.flatten(), (0, 1), value=-1)
+        return RemappedMask(self.inner, first[source][None, :], self.keys, fresh)
 
     def check(self, shape: tuple[int, ...], device: torch.device) -> None:
-        on_device(self, self.source, device)
+        check_device(self, self.source, device)
         if (own := self.source.shape[-1]) != shape[-1]:
             raise MaskError(
-                f"this memory's mask knows {own} keys but there are {shape[-1]}. "
-                "Prepare the keys anew, with a mask for them."
+                f"this memory's mask is for {own} keys but there are {shape[-1]}. "
+                "Prepare the keys again, with a mask for them."
             )
         self.inner.check((*shape[:-1], self.keys), device)
 
 
-def on_device(mask: Mask, tensor: Tensor, device: torch.device) -> None:
-    """Raise unless a mask's tensor lives where the queries do."""
+def check_device(mask: Mask, tensor: Tensor, device: torch.device) -> None:
+    """Raise unless a mask's tensor is on the queries' device."""
     if tensor.device != device:
         raise DeviceError(
             f"the mask {type(mask).__name__} is on {tensor.device} but the queries are on "
@@ -223,18 +221,18 @@ def on_device(mask: Mask, tensor: Tensor, device: torch.device) -> None:
         )
 
 
-def batch_fits(mask: Mask, tensor: Tensor, shape: tuple[int, ...], hint: str) -> None:
-    """Raise unless a mask's tensor has the batch axes of `shape`, or 1 in their place."""
+def check_batch(mask: Mask, tensor: Tensor, shape: tuple[int, ...], hint: str) -> None:
+    """Raise unless a mask's tensor broadcasts to the batch axes of `shape`."""
     batch, own = shape[:-2], tuple(tensor.shape[:-2])
-    if len(own) != len(batch) or any(a not in (1, b) for a, b in zip(own, batch, strict=True)):
+    if not broadcasts_to(own, batch):
         raise MaskError(
             f"the mask {type(mask).__name__} is for a batch of {own} but the batch is {batch}. "
             f"{hint}"
         )
 
 
-def whole_numbers(name: str, given: Tensor | Sequence[Any]) -> Tensor:
-    """A tensor of whole numbers; raise if that is not what was given."""
+def as_integers(name: str, given: Tensor | Sequence[Any]) -> Tensor:
+    """A tensor of integers; raise if that is not what was given."""
     try:
         tensor = torch.as_tensor(given)
     except (TypeError, ValueError, RuntimeError):

@@ -1,4 +1,4 @@
-"""Packed documents: several texts in one row, none of which may read another."""
+"""Packed documents: several in one row, none of which may read another."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from torch import Tensor
 from regard.attention.core.axes import Allowed
 from regard.attention.core.errors import MaskError
 from regard.attention.core.records import record
-from regard.attention.masks.base import Mask, RemappedMask, batch_fits, on_device, whole_numbers
+from regard.attention.masks.base import Mask, RemappedMask, as_integers, check_batch, check_device
 from regard.attention.masks.pair_index import PairIndex
 
 
@@ -24,9 +24,9 @@ class Blocks(Mask):
             [0, 1, 1]], dtype=torch.int32)
 
     Args:
-        keys: The block of each key, `(*batch, key)`, any whole numbers.
-        queries: The block of each query, `(*batch, query)`. Without it the queries are the last
-            of the keys' own places, as in self-attention and its step by step form.
+        keys: The block of each key, `(*batch, key)`, any integers.
+        queries: The block of each query, `(*batch, query)`. Without it the queries have the last
+            positions of the keys, as in self-attention, at once or step by step.
     """
 
     key_blocks: Int[Tensor, "*batch 1 key"]
@@ -40,8 +40,8 @@ class Blocks(Mask):
 
     @classmethod
     def packed(cls, lengths: Sequence[int]) -> "Blocks":
-        """One row of documents, one after another, of these lengths."""
-        counts = whole_numbers("the documents' lengths", lengths)
+        """One row of consecutive documents of these lengths."""
+        counts = as_integers("the documents' lengths", lengths)
         if counts.ndim != 1 or (counts.numel() and int(counts.min()) < 0):
             raise MaskError(
                 f"the documents' lengths are {counts.tolist()}. Give the lengths of one row of "
@@ -52,7 +52,7 @@ class Blocks(Mask):
     def allows(self, pairs: PairIndex) -> Allowed:
         keys = self.key_blocks
         if self.query_blocks is None:
-            _check_places(pairs.queries, pairs.keys)
+            _check_positions(pairs.queries, pairs.keys)
             queries = keys.mT[..., pairs.query_positions().flatten(), :]
         elif pairs.rows is None:
             queries = self.query_blocks
@@ -63,7 +63,7 @@ class Blocks(Mask):
     def remap_keys(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
         if self.query_blocks is None:
             raise MaskError(
-                "this memory's Blocks take the queries' blocks from the keys' places, which a "
+                "this memory's Blocks take the queries' blocks from the keys' positions, which a "
                 "write or an erasure moves. Give both: masks.Blocks(keys, queries)."
             )
         return RemappedMask(self, source[None, :], keys, fresh)
@@ -72,34 +72,32 @@ class Blocks(Mask):
         queries, keys = shape[-2:]
         for name, blocks in (("keys", self.key_blocks), ("queries", self.query_blocks)):
             if blocks is not None:
-                on_device(self, blocks, device)
-                hint = f"Give the blocks of the {name} these axes too, or 1 where all share them."
-                batch_fits(self, blocks, shape, hint)
+                check_device(self, blocks, device)
+                hint = f"Give the blocks of the {name} these axes too, or 1 to broadcast."
+                check_batch(self, blocks, shape, hint)
         if (own := self.key_blocks.shape[-1]) != keys:
-            raise MaskError(
-                f"Blocks knows {own} keys but there are {keys}. Give one block for each."
-            )
+            raise MaskError(f"Blocks has {own} keys but there are {keys}. Give one block for each.")
         if self.query_blocks is None:
-            _check_places(queries, keys)
+            _check_positions(queries, keys)
         elif (own := self.query_blocks.shape[-2]) != queries:
             raise MaskError(
-                f"Blocks knows {own} queries but there are {queries}. Give one block for each."
+                f"Blocks has {own} queries but there are {queries}. Give one block for each."
             )
 
 
-def _check_places(queries: int, keys: int) -> None:
+def _check_positions(queries: int, keys: int) -> None:
     if queries > keys:
         raise MaskError(
-            f"{queries} queries cannot stand at the last of {keys} keys. "
+            f"{queries} queries cannot be at the last of {keys} keys. "
             "Give the queries' blocks too: masks.Blocks(keys, queries)."
         )
 
 
 def _blocks(name: str, blocks: Tensor | Sequence[Any]) -> Tensor:
-    tensor = whole_numbers(f"the {name}' blocks", blocks)
+    tensor = as_integers(f"the {name}' blocks", blocks)
     if tensor.ndim == 0:
         raise MaskError(
             f"the {name}' blocks are one number, {tensor.item()}. "
-            "Give a whole number for each place: masks.Blocks([0, 0, 1])."
+            "Give a whole number for each position: masks.Blocks([0, 0, 1])."
         )
     return tensor

@@ -1,4 +1,4 @@
-"""A mask that is a tensor already."""
+"""A mask given as a tensor."""
 
 import torch
 from jaxtyping import Bool, Int
@@ -7,7 +7,8 @@ from torch import Tensor
 from regard.attention.core.axes import Allowed
 from regard.attention.core.errors import MaskError, shown
 from regard.attention.core.records import record
-from regard.attention.masks.base import Mask, RemappedMask, on_device
+from regard.attention.core.validation import broadcasts_to
+from regard.attention.masks.base import Mask, RemappedMask, check_device
 from regard.attention.masks.pair_index import PairIndex
 
 
@@ -20,7 +21,7 @@ class Dense(Mask):
             [1, 0, 1]], dtype=torch.int32)
 
     Args:
-        allowed: Shape `(*batch, query, key)`; an axis of 1 serves all.
+        allowed: Shape `(*batch, query, key)`; an axis of 1 broadcasts.
     """
 
     allowed: Bool[Tensor, "*batch query key"]
@@ -51,17 +52,17 @@ class Dense(Mask):
 
     def check(self, shape: tuple[int, ...], device: torch.device) -> None:
         own = tuple(self.allowed.shape)
-        on_device(self, self.allowed, device)
+        check_device(self, self.allowed, device)
         if len(own) != len(shape):
-            padding = " For padding, masks.Lengths(lengths) says it with one number for each item."
+            padding = " For padding, masks.Lengths(lengths) takes one number for each item."
             raise MaskError(
                 f"the mask has {len(own)} axes, {own}, but these queries and keys need "
-                f"{len(shape)}: {shape}, 1 where all share it.{padding}"
+                f"{len(shape)}: {shape}, or 1 to broadcast.{padding}"
             )
-        if any(a not in (1, b) for a, b in zip(own, shape, strict=True)):
+        if not broadcasts_to(own, shape):
             raise MaskError(
                 f"the mask has shape {own} but the batch, queries and keys are {shape}. "
-                "Each axis must have that size, or 1 to serve all."
+                "Each axis must have that size, or 1 to broadcast."
             )
 
 

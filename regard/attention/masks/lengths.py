@@ -1,4 +1,4 @@
-"""Padding: each item's visible keys come first."""
+"""Padding: the visible keys of each item come first."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,13 +11,13 @@ from regard.attention.core.axes import Allowed, Count
 from regard.attention.core.errors import MaskError
 from regard.attention.core.records import record
 from regard.attention.core.tracing import is_concrete
-from regard.attention.masks.base import Mask, RemappedMask, batch_fits, on_device, whole_numbers
+from regard.attention.masks.base import Mask, RemappedMask, as_integers, check_batch, check_device
 from regard.attention.masks.pair_index import PairIndex
 
 
 @record
 class Lengths(Mask):
-    """Hide padding: of each item of the batch, only the first `lengths` keys may be read.
+    """Mask padding: of each item of the batch, only the first `lengths` keys may be read.
 
     >>> Lengths([1, 3]).dense(1, 3).int()
     tensor([[[1, 0, 0]],
@@ -25,13 +25,13 @@ class Lengths(Mask):
             [[1, 1, 1]]], dtype=torch.int32)
 
     Args:
-        lengths: One whole number for each item, shape `(*batch,)`; 0 hides the whole item.
+        lengths: One integer for each item, shape `(*batch,)`; 0 masks the whole item.
     """
 
     limits: Int[Tensor, "*batch 1 1"]
 
     def __init__(self, lengths: Tensor | Sequence[Any]) -> None:
-        lengths = whole_numbers("lengths", lengths)
+        lengths = as_integers("lengths", lengths)
         if is_concrete(lengths) and lengths.numel() and int(lengths.min()) < 0:
             raise MaskError(
                 f"lengths go down to {int(lengths.min())}. "
@@ -43,16 +43,16 @@ class Lengths(Mask):
         return pairs.column_index() < self.limits
 
     def span(self, pairs: PairIndex) -> tuple[Count, Count] | None:
-        limits = self.limits.long()  # bytes cannot be compared with a thousand keys
+        limits = self.limits.long()  # int8 cannot be compared with a thousand keys
         return torch.zeros_like(limits), limits
 
     def remap_keys(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
         return RemappedMask(self, source[None, :], keys, fresh)
 
     def check(self, shape: tuple[int, ...], device: torch.device) -> None:
-        on_device(self, self.limits, device)
-        hint = f"Give one length for each item: shape {shape[:-2]}, 1 where they share it."
-        batch_fits(self, self.limits, shape, hint)
+        check_device(self, self.limits, device)
+        hint = f"Give one length for each item: shape {shape[:-2]}, or 1 to broadcast."
+        check_batch(self, self.limits, shape, hint)
         if not is_concrete(self.limits) or not self.limits.numel():
             return
         if (longest := int(self.limits.max())) > shape[-1]:

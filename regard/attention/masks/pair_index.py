@@ -1,4 +1,4 @@
-"""Which pairs of queries and keys are looked at."""
+"""Which pairs of queries and keys are computed."""
 
 import torch
 from jaxtyping import Int, Shaped
@@ -10,10 +10,10 @@ from regard.attention.core.records import record, replace, static
 
 @record
 class PairIndex:
-    """Which pairs are looked at, by index; broadcasts to `(*batch, query, key)`.
+    """Indices of pairs, which broadcast to `(*batch, query, key)`.
 
-    All pairs of `queries` × `keys`, unless `rows` or `columns` say which: columns that all queries
-    share, `(column,)`, or each query's own, `(*batch, query, column)`.
+    All pairs of `queries` × `keys`, unless `rows` or `columns` select some: columns that all
+    queries share, `(column,)`, or each query's own, `(*batch, query, column)`.
     """
 
     queries: int = static()
@@ -24,27 +24,27 @@ class PairIndex:
 
     @property
     def height(self) -> int:
-        """How many queries are looked at."""
+        """How many queries are selected."""
         return self.queries if self.rows is None else len(self.rows)
 
     @property
     def width(self) -> int:
-        """How many keys each query looks at."""
+        """How many keys are selected for each query."""
         return self.keys if self.columns is None else self.columns.shape[-1]
 
     def row_index(self) -> Int[Tensor, "row 1"]:
-        """The place of each query, counted from the first."""
+        """The index of each query, counted from the first."""
         rows = torch.arange(self.queries, device=self.device) if self.rows is None else self.rows
         return rows[:, None]
 
     def column_index(self) -> Int[Tensor, "*#batch #row column"]:
-        """The place of each key, counted from the first."""
+        """The index of each key, counted from the first."""
         if self.columns is None:
             return torch.arange(self.keys, device=self.device)[None, :]
         return self.columns[None, :] if self.columns.ndim == 1 else self.columns
 
     def query_positions(self) -> Int[Tensor, "row 1"]:
-        """The key at which each query stands: the last query at the last key."""
+        """The key at whose position each query is: the last query at the last key."""
         return self.row_index() + (self.keys - self.queries)
 
     def take_rows(self, index: Int[Tensor, " row"]) -> "PairIndex":
@@ -62,7 +62,7 @@ class PairIndex:
     def of_columns(
         self, tensor: Shaped[Tensor, "*#batch #row #key"]
     ) -> Shaped[Tensor, "*#batch #row #column"]:
-        """What a tensor, one column for each key, holds at the columns that are looked at."""
+        """The selected columns of a tensor that has one column for each key, or one for all."""
         if self.columns is None or tensor.shape[-1] == 1:
             return tensor
         return (

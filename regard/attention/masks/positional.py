@@ -1,4 +1,4 @@
-"""Masks that speak of places alone: how far a key stands from the query."""
+"""Masks of positions: how far a key is from the query."""
 
 import torch
 from jaxtyping import Int
@@ -13,7 +13,7 @@ from regard.attention.masks.pair_index import PairIndex
 
 @record
 class Causal(Mask):
-    """No key after the query's own; where the lengths differ, the last query sees the last key.
+    """No key after the query's own; where the lengths differ, the last query is at the last key.
 
     >>> Causal().dense(2, 4).int()
     tensor([[1, 1, 1, 0],
@@ -31,12 +31,12 @@ class Causal(Mask):
         return self
 
     def check(self, shape: tuple[int, ...], device: torch.device) -> None:
-        """Places fit any number of queries and keys."""
+        """Positions fit any number of queries and keys."""
 
 
 @record
 class Window(Mask):
-    """Keys at most `before` places before the query's own and at most `after` places after it.
+    """Keys at most `before` positions before the query's own and at most `after` after it.
 
     >>> Window(1).dense(4, 4).int()
     tensor([[1, 1, 0, 0],
@@ -45,8 +45,8 @@ class Window(Mask):
             [0, 0, 1, 1]], dtype=torch.int32)
 
     Args:
-        before: How many places back.
-        after: How many places on; as many as `before` unless given.
+        before: How many positions back.
+        after: How many positions ahead; as many as `before` unless given.
     """
 
     before: int = static()
@@ -68,7 +68,7 @@ class Window(Mask):
         return self
 
     def check(self, shape: tuple[int, ...], device: torch.device) -> None:
-        """Places fit any number of queries and keys."""
+        """Positions fit any number of queries and keys."""
 
 
 @record
@@ -81,7 +81,7 @@ class Prefix(Mask):
             [1, 1, 1]], dtype=torch.int32)
 
     Args:
-        size: How many keys; the same for all items. `Lengths` has one number for each.
+        size: How many keys, for all items; `Lengths` has one number for each item.
     """
 
     size: int = static()

@@ -1,4 +1,4 @@
-"""A small network that looks at a query and a key together."""
+"""Additive attention: a network with one hidden layer over a query and a key."""
 
 from regard.attention.core.axes import Keys, Prepared, Queries, StepState
 from regard.attention.core.parameters import check_size, matrix, project, snapshot
@@ -14,7 +14,7 @@ class Additive(Score):
     Args:
         query_size: Size of a query.
         key_size: Size of a key.
-        hidden_size: Size of the space where they meet.
+        hidden_size: Size of the hidden layer.
     """
 
     compares = AdditiveComparison
@@ -30,7 +30,7 @@ class Additive(Score):
         check_size("Additive", "keys", keys.shape[-1], self.key_size)
         return {"keys": project(keys, self.key_weight)}
 
-    def compare(self, queries: Queries, prepared: Prepared, trace: StepState) -> Comparison:
+    def compare(self, queries: Queries, prepared: Prepared, state: StepState) -> Comparison:
         check_size("Additive", "queries", queries.shape[-1], self.query_size)
         hidden = project(queries, self.query_weight)
         return AdditiveComparison(hidden, prepared["keys"], snapshot(self.v, queries))

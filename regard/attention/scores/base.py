@@ -1,4 +1,4 @@
-"""What a score is: queries × keys → how relevant each key is to each query."""
+"""The base of all scores: queries × keys → how relevant each key is to each query."""
 
 from abc import ABC, abstractmethod
 
@@ -13,21 +13,21 @@ class Score(nn.Module, ABC):
     """How relevant is each key? A module that turns queries and keys into a `Comparison`."""
 
     compares: type[Comparison]
-    """What it makes of the prepared keys; kernels that keep something of these look at it."""
+    """The comparison it makes; kernels decide by it what they cache of the prepared keys."""
 
-    looks_at_keys: bool = True
-    """Does what a key contains matter? If not, a key that is not finite harms nobody."""
+    uses_keys: bool = True
+    """Does it depend on the content of the keys? If not, a non-finite key does no harm."""
 
     def prepare(self, keys: Keys) -> Prepared:
-        """What is needed of the keys at every step, computed once."""
+        """What every step needs of the keys, computed once."""
         return {"keys": keys}
 
     @abstractmethod
-    def compare(self, queries: Queries, prepared: Prepared, trace: StepState) -> Comparison:
-        """Queries against prepared keys, with the parameters as they are now."""
+    def compare(self, queries: Queries, prepared: Prepared, state: StepState) -> Comparison:
+        """Queries against prepared keys, with the parameters as they are now, as plain data."""
 
 
-def same_size(score: Score, queries: Queries, prepared: Prepared) -> None:
+def check_same_size(score: Score, queries: Queries, prepared: Prepared) -> None:
     """Raise unless queries and keys are vectors of one size."""
     query_size, key_size = queries.shape[-1], prepared["keys"].shape[-1]
     if query_size != key_size:

@@ -1,4 +1,4 @@
-"""A learned product of queries and keys of any two sizes."""
+"""A learned bilinear form of queries and keys, of any two sizes."""
 
 from regard.attention.core.axes import Keys, Prepared, Queries, StepState
 from regard.attention.core.parameters import check_size, matrix, project
@@ -25,7 +25,7 @@ class Bilinear(Score):
         check_size("Bilinear", "keys", keys.shape[-1], self.key_size)
         return {"keys": project(keys, self.weight)}
 
-    def compare(self, queries: Queries, prepared: Prepared, trace: StepState) -> Comparison:
+    def compare(self, queries: Queries, prepared: Prepared, state: StepState) -> Comparison:
         check_size("Bilinear", "queries", queries.shape[-1], self.query_size)
         return DotComparison(queries, prepared["keys"])
 

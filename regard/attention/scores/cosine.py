@@ -1,4 +1,4 @@
-"""Content-based addressing: the angle alone."""
+"""Cosine similarity, as in content-based addressing."""
 
 import math
 
@@ -10,12 +10,12 @@ from regard.attention.core.numerics import upcast
 from regard.attention.core.options import check_positive
 from regard.attention.core.parameters import scalar, snapshot
 from regard.attention.kernels import Comparison, DotComparison
-from regard.attention.scores.base import Score, same_size
+from regard.attention.scores.base import Score, check_same_size
 from regard.native.eligibility import usable
 from regard.native.l2_normalize import l2_normalize
 
-SHORTEST = 1e-4
-"""Vectors shorter than this are not stretched to length 1: the gradient at 0 stays below 1e4."""
+MIN_NORM = 1e-4
+"""Vectors are divided by their norm or by this, so that the gradient at 0 stays below 1e4."""
 
 
 class Cosine(Score):
@@ -25,7 +25,7 @@ class Cosine(Score):
 
     Args:
         sharpness: β, greater than 0.
-        learned: Learn β, through its logarithm, from this value on.
+        learned: Learn log β, starting from this value.
     """
 
     compares = DotComparison
@@ -36,22 +36,22 @@ class Cosine(Score):
         self.log_sharpness = scalar(math.log(sharpness)) if learned else None
 
     def prepare(self, keys: Keys) -> Prepared:
-        return {"keys": _unit(keys)}
+        return {"keys": _normalize(keys)}
 
-    def compare(self, queries: Queries, prepared: Prepared, trace: StepState) -> Comparison:
-        same_size(self, queries, prepared)
+    def compare(self, queries: Queries, prepared: Prepared, state: StepState) -> Comparison:
+        check_same_size(self, queries, prepared)
         if self.log_sharpness is None:
-            return DotComparison(_unit(queries), prepared["keys"], self.sharpness)
+            return DotComparison(_normalize(queries), prepared["keys"], self.sharpness)
         factor = snapshot(self.log_sharpness, queries).exp()
-        return DotComparison(_unit(queries), prepared["keys"], factor=factor)
+        return DotComparison(_normalize(queries), prepared["keys"], factor=factor)
 
     def extra_repr(self) -> str:
         return f"sharpness={self.sharpness}, learned={self.log_sharpness is not None}"
 
 
-def _unit(vectors: Tensor) -> Tensor:
+def _normalize(vectors: Tensor) -> Tensor:
     learns = vectors.requires_grad and torch.is_grad_enabled()
     if not learns and usable(vectors):
-        return l2_normalize(vectors, SHORTEST)
-    lengths = upcast(vectors).norm(dim=-1, keepdim=True).clamp(min=SHORTEST)
+        return l2_normalize(vectors, MIN_NORM)
+    lengths = upcast(vectors).norm(dim=-1, keepdim=True).clamp(min=MIN_NORM)
     return (upcast(vectors) / lengths).to(vectors.dtype)

@@ -1,4 +1,4 @@
-"""Remember what has been read, so that nothing is read twice and nothing is left out."""
+"""Coverage: past weights as a term of the score, against over- and under-translation."""
 
 from collections.abc import Mapping
 
@@ -14,21 +14,20 @@ from regard.attention.scores.base import Score
 from regard.attention.scores.function import Function, as_score
 from regard.attention.state import Stateful
 
-LEAST_ROOM = 1e-6
-"""A sigmoid may be 0, and what was read of a key must not be divided by it."""
+MIN_FERTILITY = 1e-6
+"""A sigmoid may be 0, by which weights must not be divided."""
 
 
 class Coverage(Score, Stateful):
     """e = inner(q, k) + w · C, C the sum of past weights on k (Tu 2016, section 3.1).
 
-    With a fertility, each key has room for Φ = N · sigmoid(u·k) readings and C counts in parts
-    of it. Tu's coverage enters inside the tanh of one score; here it is a term of its own, so
-    that any score has it.
+    With a fertility, C is the sum of past weights divided by Φ = N · sigmoid(u·k). Tu's coverage
+    enters inside the tanh of one score; here it is a term of its own, so that any score has it.
 
     Args:
-        inner: The score that is covered; it may itself look back.
-        weight: w at first, learned: below 0, what was read is avoided.
-        fertility: N, the most readings a key has room for; none unless given.
+        inner: The score to which coverage is added; it may be stateful itself.
+        weight: The initial w, learned; below 0 it keeps from reading a key again.
+        fertility: N, the largest Φ; without it Φ is 1.
         key_size: Size of a key, needed with a fertility.
     """
 
@@ -48,21 +47,26 @@ class Coverage(Score, Stateful):
             )
         self.inner = as_score(inner)
         self.compares = self.inner.compares
-        self.looks_at_keys = self.inner.looks_at_keys or fertility is not None
+        self.uses_keys = self.inner.uses_keys or fertility is not None
         self.weight = scalar(check_number("weight", weight))
         self.fertility = None if fertility is None else check_positive("fertility", fertility)
-        self.room = None if key_size is None else matrix("Coverage's fertility", 1, key_size)
+        self.fertility_weight = (
+            None if key_size is None else matrix("Coverage's fertility", 1, key_size)
+        )
 
     def prepare(self, keys: Keys) -> Prepared:
         prepared = _under_inner(self.inner.prepare(keys))
-        if self.room is None or self.fertility is None:
+        if self.fertility_weight is None or self.fertility is None:
             return prepared
-        check_size("Coverage", "keys", keys.shape[-1], self.room.shape[-1])
-        return {**prepared, "room": self.fertility * project(keys, self.room).sigmoid()}
+        check_size("Coverage", "keys", keys.shape[-1], self.fertility_weight.shape[-1])
+        return {
+            **prepared,
+            "fertility": self.fertility * project(keys, self.fertility_weight).sigmoid(),
+        }
 
-    def compare(self, queries: Queries, prepared: Prepared, trace: StepState) -> Comparison:
-        inner = self.inner.compare(queries, _of_inner(prepared), _of_inner(trace))
-        return inner.biased(snapshot(self.weight, queries) * trace["covered"])
+    def compare(self, queries: Queries, prepared: Prepared, state: StepState) -> Comparison:
+        inner = self.inner.compare(queries, _of_inner(prepared), _of_inner(state))
+        return inner.biased(snapshot(self.weight, queries) * state["covered"])
 
     def state_key(self) -> str:
         inner = self.inner.state_key() if isinstance(self.inner, Stateful) else ""
@@ -70,29 +74,32 @@ class Coverage(Score, Stateful):
 
     def start(self, prepared: Prepared, shape: tuple[int, ...]) -> StepState:
         covered = {"covered": upcast(prepared["keys"]).new_zeros(*shape[:-2], 1, shape[-1])}
-        if self.room is not None:
-            covered["room"] = upcast(prepared["room"]).mT
+        if self.fertility_weight is not None:
+            covered["fertility"] = upcast(prepared["fertility"]).mT
         if not isinstance(self.inner, Stateful):
             return covered
         return {**covered, **_under_inner(self.inner.start(_of_inner(prepared), shape))}
 
-    def advance(self, trace: StepState, weights: Weights, request: Request) -> StepState:
-        part = weights if self.room is None else weights / trace["room"].clamp(min=LEAST_ROOM)
-        after = {**trace, "covered": trace["covered"] + part}
+    def advance(self, state: StepState, weights: Weights, request: Request) -> StepState:
+        if self.fertility_weight is not None:
+            read = weights / state["fertility"].clamp(min=MIN_FERTILITY)
+        else:
+            read = weights
+        after = {**state, "covered": state["covered"] + read}
         if not isinstance(self.inner, Stateful):
             return after
-        return {**after, **_under_inner(self.inner.advance(_of_inner(trace), weights, request))}
+        return {**after, **_under_inner(self.inner.advance(_of_inner(state), weights, request))}
 
     def extra_repr(self) -> str:
         return f"fertility={self.fertility}"
 
 
 def _under_inner(named: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """What belongs to the inner score, under names of its own; the keys are everybody's."""
+    """Prefix what belongs to the inner score; `"keys"` is shared."""
     return {name if name == "keys" else f"inner.{name}": tensor for name, tensor in named.items()}
 
 
 def _of_inner(named: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The same, as the inner score knows it."""
+    """What belongs to the inner score, without the prefix."""
     own = {name: t for name, t in named.items() if name == "keys" or name.startswith("inner.")}
     return {name.removeprefix("inner."): tensor for name, tensor in own.items()}

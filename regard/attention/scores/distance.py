@@ -1,4 +1,4 @@
-"""How near a key is: interpolation between known points, and kernel regression."""
+"""Scores by distance: interpolation between points, and kernel regression."""
 
 import math
 
@@ -8,31 +8,31 @@ from regard.attention.core.axes import Prepared, Queries, StepState
 from regard.attention.core.options import check_number, check_positive
 from regard.attention.core.parameters import scalar, snapshot
 from regard.attention.kernels import Comparison, GaussianComparison, InverseDistanceComparison
-from regard.attention.scores.base import Score, same_size
+from regard.attention.scores.base import Score, check_same_size
 
-NEAREST = 1e-18
+MIN_DISTANCE = 1e-18
 """The square of a smaller distance is 0 in float32."""
 
 
 class InverseDistance(Score):
-    """e = 1 / ‖q − k‖: weather stations near by count most (after Shepard 1968).
+    """e = 1 / ‖q − k‖: near weather stations count most (after Shepard 1968).
 
-    Shepard weighs by 1/‖q − k‖ itself; here it is a score, and the selection makes it a weight.
+    Shepard's weights are 1/‖q − k‖ itself; here it is a score, which the selection normalizes.
 
     Args:
-        floor: Distances below it count as it, so that e is at most 1/floor. There, q = k
-            included, the score is 1/floor and its gradient is 0.
+        floor: Smaller distances are clamped to it: there, q = k included, the score is 1/floor
+            and its gradient is 0.
     """
 
     compares = InverseDistanceComparison
 
     def __init__(self, floor: float = 1e-3) -> None:
         super().__init__()
-        needed = f"a distance of at least {NEAREST:g}: 1/0 has no value"
-        self.floor = check_number("floor", floor, needed, lambda given: given >= NEAREST)
+        needed = f"a distance of at least {MIN_DISTANCE:g}: 1/0 has no value"
+        self.floor = check_number("floor", floor, needed, lambda given: given >= MIN_DISTANCE)
 
-    def compare(self, queries: Queries, prepared: Prepared, trace: StepState) -> Comparison:
-        same_size(self, queries, prepared)
+    def compare(self, queries: Queries, prepared: Prepared, state: StepState) -> Comparison:
+        check_same_size(self, queries, prepared)
         return InverseDistanceComparison(queries, prepared["keys"], self.floor)
 
     def extra_repr(self) -> str:
@@ -44,7 +44,7 @@ class Gaussian(Score):
 
     Args:
         sigma: σ, greater than 0.
-        learned: Learn σ, through its logarithm, from this value on.
+        learned: Learn log σ, starting from this value.
     """
 
     compares = GaussianComparison
@@ -54,8 +54,8 @@ class Gaussian(Score):
         self.sigma = check_positive("sigma", sigma)
         self.log_sigma = scalar(math.log(sigma)) if learned else None
 
-    def compare(self, queries: Queries, prepared: Prepared, trace: StepState) -> Comparison:
-        same_size(self, queries, prepared)
+    def compare(self, queries: Queries, prepared: Prepared, state: StepState) -> Comparison:
+        check_same_size(self, queries, prepared)
         if self.log_sigma is None:
             at_least = torch.promote_types(queries.dtype, torch.float32)
             shape, device = [1] * queries.ndim, queries.device

@@ -1,4 +1,4 @@
-"""Look where the last step looked, and a little further."""
+"""Location-aware attention: the last step's weights, convolved, as features of the keys."""
 
 import torch
 from torch import Tensor
@@ -22,12 +22,12 @@ class LocationAware(Score, Stateful):
     Args:
         query_size: Size of a query.
         key_size: Size of a key.
-        hidden_size: Size of the space where they meet.
+        hidden_size: Size of the hidden layer.
         filters: How many filters F has.
-        kernel_size: How many places each filter sees; odd, so that it has a middle.
+        kernel_size: How many positions each filter covers; odd, so that it has a centre.
     """
 
-    compares = Comparison  # none of the prepared keys: they change with every step
+    compares = Comparison  # kernels cache nothing: the compared keys change with every step
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class LocationAware(Score, Stateful):
         super().__init__()
         if check_int("kernel_size", kernel_size, 1) % 2 == 0:
             raise OptionError(
-                f"kernel_size is {kernel_size}; it has no middle. Give an odd number."
+                f"kernel_size is {kernel_size}; it has no centre. Give an odd number."
             )
         self.query_size, self.key_size, self.hidden_size = query_size, key_size, hidden_size
         self.query_weight = matrix("LocationAware's query weight", hidden_size, query_size)
@@ -54,22 +54,22 @@ class LocationAware(Score, Stateful):
         check_size("LocationAware", "keys", keys.shape[-1], self.key_size)
         return {"keys": project(keys, self.key_weight) + self.offset}
 
-    def compare(self, queries: Queries, prepared: Prepared, trace: StepState) -> Comparison:
+    def compare(self, queries: Queries, prepared: Prepared, state: StepState) -> Comparison:
         check_size("LocationAware", "queries", queries.shape[-1], self.query_size)
         hidden = project(queries, self.query_weight)
-        keys = prepared["keys"] + self._features(trace["last"].to(hidden.dtype))
+        keys = prepared["keys"] + self._features(state["last"].to(hidden.dtype))
         return AdditiveComparison(hidden, keys, snapshot(self.v, queries))
 
     def start(self, prepared: Prepared, shape: tuple[int, ...]) -> StepState:
         return {"last": upcast(prepared["keys"]).new_zeros(*shape[:-2], 1, shape[-1])}
 
-    def advance(self, trace: StepState, weights: Weights, request: Request) -> StepState:
+    def advance(self, state: StepState, weights: Weights, request: Request) -> StepState:
         return {"last": weights}
 
     def _features(self, last: Tensor) -> Tensor:
-        """U (F ∗ α) for each key: every place sees the weights around it."""
+        """U (F ∗ α) for each key."""
         size = self.filters.shape[-1]
-        if last.shape[-1] == 0:  # unfold takes no window of nothing
+        if last.shape[-1] == 0:  # unfold does not take an empty axis
             windows = last.new_zeros(*last.shape[:-2], 0, size)
         else:
             windows = functional.pad(last, (size // 2, size // 2)).unfold(-1, size, 1).squeeze(-3)

@@ -5,7 +5,7 @@ Any of them goes with any score and any mask. Weights sum to 1 for `Softmax`, `S
 for `LocalPredictive` and `Monotonic`.
 """
 
-from regard.attention.selection.base import Selection
+from regard.attention.selection.base import Selection, as_selection
 from regard.attention.selection.hard import Hard
 from regard.attention.selection.local import LocalMonotonic, LocalPredictive
 from regard.attention.selection.monotonic import Monotonic
@@ -24,5 +24,6 @@ __all__ = [
     "Softmax",
     "Sparsemax",
     "TopK",
+    "as_selection",
     "reinforce",
 ]

@@ -1,4 +1,4 @@
-"""Entmax where no number may be looked at: graphs, `torch.func`, devices one would wait for."""
+"""Entmax without data-dependent branches: for torch.compile, torch.func and GPUs."""
 
 import torch
 from jaxtyping import Float
@@ -8,10 +8,10 @@ from regard.attention.core.axes import Scalar, Scores, Weights
 
 
 def entmax(scores: Scores, alpha: float | Scalar) -> Weights:
-    """α-entmax over the keys, for α > 1; a key with a score of −∞ is hidden, with the weight 0."""
+    """α-entmax over the keys, for α > 1; a key with a score of −∞ is masked, with the weight 0."""
     hidden = scores.detach() == -torch.inf
     scores = scores.masked_fill(hidden, torch.finfo(scores.dtype).min)
-    # Shifting all scores changes nothing; it keeps powers and sums small.
+    # Entmax is invariant to a shift of all scores; this one keeps powers and sums small.
     scores = scores - scores.amax(-1, keepdim=True).detach()
     exact = isinstance(alpha, float) and alpha == 2.0
     weights = _sparsemax(scores) if exact else _entmax(scores, alpha)
@@ -21,21 +21,21 @@ def entmax(scores: Scores, alpha: float | Scalar) -> Weights:
 def _sparsemax(scores: Scores) -> Weights:
     with torch.no_grad():
         ordered = scores.sort(-1, descending=True).values
-        places = torch.arange(1, scores.shape[-1] + 1, device=scores.device)
+        ranks = torch.arange(1, scores.shape[-1] + 1, device=scores.device)
         sums = ordered.cumsum(-1)
-        size = (1 + places * ordered > sums).sum(-1, keepdim=True).clamp(min=1)
+        size = (1 + ranks * ordered > sums).sum(-1, keepdim=True).clamp(min=1)
         support = _above(scores, (sums.gather(-1, size - 1) - 1) / size)
-    # On its support the threshold is a mean: autograd finds its gradients, of any order.
-    kept = torch.where(support, scores, 0.0)
-    threshold = (kept.sum(-1, keepdim=True) - 1) / support.sum(-1, keepdim=True)
+    # On its support the threshold is a mean, which autograd differentiates to any order.
+    supported = torch.where(support, scores, 0.0)
+    threshold = (supported.sum(-1, keepdim=True) - 1) / support.sum(-1, keepdim=True)
     return torch.where(support, scores - threshold, 0.0)
 
 
 def _entmax(scores: Scores, alpha: float | Scalar) -> Weights:
     """α_i = max(0, (α − 1) e_i − τ)^(1/(α−1)), τ such that they sum to 1.
 
-    τ is found by halving, outside autograd; Newton's steps inside it give it its derivatives and
-    not its value: at the root one step has the right first derivative, two the right second.
+    τ is computed by bisection, outside autograd; Newton steps inside it supply its derivatives and
+    leave its value: at the root one step has the right first derivative, two the right second.
     """
     scores = (alpha - 1) * scores
     power = 1 / (alpha - 1)
@@ -63,7 +63,7 @@ def _powers(scores: Tensor, threshold: Tensor, power: float | Tensor) -> Tensor:
 
 
 def _above(scores: Tensor, threshold: Tensor) -> Tensor:
-    return ~(scores <= threshold)  # NaN too: it is not to be lost
+    return ~(scores <= threshold)  # true for NaN, too, which must propagate
 
 
 def _newton(scores: Tensor, threshold: Tensor, power: float | Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Hard attention: look at one place only."""
+"""Hard attention: each query reads one key."""
 
 from typing import Literal, get_args
 
@@ -20,16 +20,15 @@ Gradient = Literal["reinforce", "gumbel"]
 
 
 class Hard(Selection):
-    """One key a query: drawn from softmax(e) in training, the best one otherwise (Xu 2015, 4.1).
+    """One key a query: sampled from softmax(e) in training, the argmax otherwise (Xu 2015, 4.1).
 
-    A draw has no gradient of its own. With "reinforce" the scores learn through
-    `reading.log_probs`, weighed by a reward: see `selection.reinforce`. With "gumbel" they learn
-    as if the weights had been softmax((e + noise) / temperature) (Jang 2017, section 2.2,
-    straight-through).
+    A sample has no gradient. With "reinforce" the scores learn through `reading.log_probs`,
+    weighted by a reward: see `selection.reinforce`. With "gumbel" their gradient is that of
+    softmax((e + noise) / temperature) (Jang 2017, section 2.2, straight-through).
 
     Args:
-        gradient: How the scores learn, "reinforce" or "gumbel".
-        temperature: That of the straight-through softmax; the draw is from softmax(e) always.
+        gradient: The estimator, "reinforce" or "gumbel".
+        temperature: Of the straight-through softmax; the sample is from softmax(e) always.
     """
 
     def __init__(self, gradient: Gradient = "reinforce", temperature: float = 1.0) -> None:
@@ -39,15 +38,15 @@ class Hard(Selection):
         self.gradient = gradient
         self.temperature = check_positive("temperature", temperature)
 
-    def bind(self, queries: Queries, view: View, trace: StepState) -> Rule:
+    def bind(self, queries: Queries, view: View, state: StepState) -> Rule:
         if not self.training:
             return HardRule(None, None, self.temperature)
-        wide = torch.promote_types(queries.dtype, torch.float32)
+        dtype = torch.promote_types(queries.dtype, torch.float32)
         shape = (*view.batch, view.pairs.height)
         if self.gradient == "reinforce":
-            return HardRule(torch.rand(*shape, 1, dtype=wide, device=queries.device), None, 1.0)
-        uniform = torch.rand(*shape, view.pairs.keys, dtype=wide, device=queries.device)
-        tiny = torch.finfo(wide).tiny
+            return HardRule(torch.rand(*shape, 1, dtype=dtype, device=queries.device), None, 1.0)
+        uniform = torch.rand(*shape, view.pairs.keys, dtype=dtype, device=queries.device)
+        tiny = torch.finfo(dtype).tiny
         noise = -(-uniform.clamp(min=tiny).log()).clamp(min=tiny).log()
         return HardRule(None, noise, self.temperature)
 
@@ -57,9 +56,9 @@ class Hard(Selection):
 
 @record
 class HardRule(Rule):
-    """One key for each query: the chance was drawn when the read was bound, so it can be redone."""
+    """One key for each query, by random numbers of its own: computed again, it is the same."""
 
-    chance: PerQuery | None
+    uniform: PerQuery | None
     noise: Float[Tensor, "*#batch query key"] | None
     temperature: float = static()
     dropout: float = static(default=0.0)
@@ -67,17 +66,18 @@ class HardRule(Rule):
     def weights(self, scores: Scores, allowed: Allowed | None, pairs: PairIndex) -> Weights:
         if self.noise is not None:
             return _straight_through(scores + self.noise, self.temperature, allowed)
-        if self.chance is None:
+        if self.uniform is None:
             return _one_hot(_argmax(scores, allowed), scores, allowed)
-        # In float64, so that a chance just below 1 does not round up past the last key.
+        # Inverse transform sampling; in float64, so that a number just below 1 is not rounded up
+        # past the last key.
         summed = softmax(scores, allowed).detach().double().cumsum(-1)
-        passed = summed <= self.chance * summed[..., -1:]
+        passed = summed <= self.uniform * summed[..., -1:]
         index = passed.sum(-1, keepdim=True).clamp(max=scores.shape[-1] - 1)
         return _one_hot(index, scores, allowed)
 
     def rows(self, index: Int[Tensor, " row"], rows: int) -> Rule:
-        chance, noise = take(self.chance, index, rows), take(self.noise, index, rows)
-        return replace(self, chance=chance, noise=noise)
+        uniform, noise = take(self.uniform, index, rows), take(self.noise, index, rows)
+        return replace(self, uniform=uniform, noise=noise)
 
     def log_probs(
         self, scores: Scores, allowed: Allowed | None, weights: Weights
@@ -94,7 +94,7 @@ def _one_hot(index: Tensor, scores: Tensor, allowed: Tensor | None) -> Tensor:
 
 
 def _argmax(scores: Tensor, allowed: Tensor | None) -> Tensor:
-    # Of the scores, not of their softmax, in which close ones are rounded to the same.
+    # Of the scores, not of their softmax, which rounds close ones to the same number.
     if allowed is not None:
         scores = scores.masked_fill(~allowed, -torch.inf)
     return scores.argmax(-1, keepdim=True)

@@ -1,4 +1,4 @@
-"""Monotonic attention: only ever move forward."""
+"""Monotonic attention: each step attends at or after the last step's key."""
 
 import torch
 from jaxtyping import Float, Int
@@ -26,17 +26,16 @@ from regard.attention.state import Stateful
 
 
 class Monotonic(Selection, Stateful):
-    """Each step goes on from where the last one stopped (Raffel 2017, section 2).
+    """Each step continues from the key where the last one stopped (Raffel 2017, section 2).
 
-    At every key it stops with chance sigmoid(e + offset). In training the weights are the
-    expectation over all ways to stop (eq. 9 and 10, computed as 13 and 14); otherwise it stops
-    at the first key with a chance above one half. Whoever has gone past the last key reads
-    nothing from then on.
+    At every key it stops with probability sigmoid(e + offset). In training the weights are the
+    expectation over all stops (eq. 9 and 10, computed as 13 and 14); otherwise it stops at the
+    first key with a probability above one half. Past the last key, nothing is read any more.
 
     Args:
-        offset: Added to the scores, learned from this value on; below 0 it moves fast at first.
-        noise: Standard deviation of what is added to the scores in training, so that the chances
-            learn to be near 0 and 1.
+        offset: Added to the scores; its initial value, learned. Below 0 it moves fast at first.
+        noise: Standard deviation of Gaussian noise on the scores in training, which drives the
+            probabilities to 0 and 1.
     """
 
     def __init__(self, offset: float = 0.0, noise: float = 1.0) -> None:
@@ -46,21 +45,21 @@ class Monotonic(Selection, Stateful):
             "noise", noise, "a standard deviation of at least 0", lambda n: n >= 0
         )
 
-    def bind(self, queries: Queries, view: View, trace: StepState) -> Rule:
+    def bind(self, queries: Queries, view: View, state: StepState) -> Rule:
         offset, noise = upcast(snapshot(self.offset, queries)), None
         if self.training and self.noise:
             shape = (*view.batch, view.pairs.height, view.pairs.keys)
             noise = self.noise * torch.randn(*shape, dtype=offset.dtype, device=queries.device)
-        return MonotonicRule(trace["last"], offset, noise, expected=self.training)
+        return MonotonicRule(state["last"], offset, noise, expected=self.training)
 
     def start(self, prepared: Prepared, shape: tuple[int, ...]) -> StepState:
         last = upcast(prepared["keys"]).new_zeros(*shape[:-2], 1, shape[-1])
         last[..., :1] = 1.0  # at the first key
         return {"last": last}
 
-    def advance(self, trace: StepState, weights: Weights, request: Request) -> StepState:
-        # A query that may read nothing has not moved; it must not lose its place.
-        return {"last": torch.where(request.view.visible_counts() > 0, weights, trace["last"])}
+    def advance(self, state: StepState, weights: Weights, request: Request) -> StepState:
+        # A fully masked query has not moved: it keeps the last step's weights.
+        return {"last": torch.where(request.view.visible_counts() > 0, weights, state["last"])}
 
     def extra_repr(self) -> str:
         return f"noise={self.noise}"
@@ -68,7 +67,7 @@ class Monotonic(Selection, Stateful):
 
 @record
 class MonotonicRule(Rule):
-    """Move on from the last step's weights, stopping at each key with its chance."""
+    """Continue from the last step's weights, stopping at each key with its probability."""
 
     last: PerKey
     offset: Scalar
@@ -80,21 +79,21 @@ class MonotonicRule(Rule):
         scores = scores + self.offset
         scores = scores if self.noise is None else scores + self.noise
         stop = scores.sigmoid() if self.expected else (scores > 0).to(scores.dtype)
-        go_on = (-scores).sigmoid() if self.expected else 1 - stop
-        if allowed is not None:  # a hidden key is not there: nobody stops at it
-            stop, go_on = stop.masked_fill(~allowed, 0.0), go_on.masked_fill(~allowed, 1.0)
-        return stop * _arrivals(go_on, self.last)
+        proceed = (-scores).sigmoid() if self.expected else 1 - stop
+        if allowed is not None:  # it never stops at a masked key
+            stop, proceed = stop.masked_fill(~allowed, 0.0), proceed.masked_fill(~allowed, 1.0)
+        return stop * _arrivals(proceed, self.last)
 
     def rows(self, index: Int[Tensor, " row"], rows: int) -> Rule:
         return replace(self, noise=take(self.noise, index, rows))
 
 
-def _arrivals(go_on: Tensor, last: Tensor) -> Tensor:
-    """Chance to come by each key: r_j = r_{j−1} · go_on_{j−1} + last_j.
+def _arrivals(proceed: Tensor, last: Tensor) -> Tensor:
+    """Probability of arriving at each key: r_j = r_{j−1} · proceed_{j−1} + last_j.
 
-    In log₂ S doublings: no division, no difference of logarithms, nothing that can overflow.
+    A parallel scan of log₂ S steps: no division, no difference of logarithms, no overflow.
     """
-    rate = torch.nn.functional.pad(go_on[..., :-1], (1, 0))  # into key j from key j − 1
+    rate = torch.nn.functional.pad(proceed[..., :-1], (1, 0))  # into key j from key j − 1
     total = last.expand_as(rate)
     reach = 1
     while reach < rate.shape[-1]:

@@ -1,4 +1,4 @@
-"""Learning from a draw: the gradient of an expected reward."""
+"""REINFORCE: the gradient of an expected reward, for hard attention."""
 
 from typing import Protocol, runtime_checkable
 
@@ -10,7 +10,7 @@ from regard.attention.core.options import check_number
 
 @runtime_checkable
 class HasDraws(Protocol):
-    """What was drawn, and from what: a `Reading` by `Hard`."""
+    """A `Reading` by `Hard`: the log-probability of each sample, and the entropy."""
 
     @property
     def context(self) -> Tensor:
@@ -36,19 +36,19 @@ def reinforce(
     """A loss whose gradient is the expected reward's, and the next baseline (Xu 2015, section 4.1).
 
     `loss = −mean over items of Σ over queries, and heads, of (reward − baseline) · log_probs`
-    (eq. 12). The baseline
-    lowers the variance and leaves the expectation: it is a moving mean of *earlier* rewards.
+    (eq. 12). The baseline, a moving average of *earlier* rewards, lowers the variance and leaves
+    the expectation.
 
         loss, baseline = selection.reinforce(reading, reward, baseline)
 
     Args:
         reading: A reading by `selection.Hard` in training.
-        reward: One number for each item, `(*batch,)`, or for each draw: `log_probs.shape`.
-        baseline: What the last call returned; none at first.
-        decay: How much of the old baseline stays.
-        entropy: How much the entropy of the choice is worth, so that it stays open.
+        reward: One number for each item, `(*batch,)`, or for each sample: `log_probs.shape`.
+        baseline: What the last call returned; None at first.
+        decay: Of the moving average.
+        entropy: Weight of an entropy bonus, which keeps the distribution from collapsing.
     """
-    check_number("decay", decay, "a share from 0 to 1", lambda given: 0 <= given <= 1)
+    check_number("decay", decay, "a number from 0 to 1", lambda given: 0 <= given <= 1)
     check_number("entropy", entropy)
     if (log_probs := getattr(reading, "log_probs", None)) is None:
         raise DtypeError(
@@ -61,7 +61,7 @@ def reinforce(
     if reward.shape not in (items, log_probs.shape):
         raise ShapeError(
             f"reward has shape {tuple(reward.shape)} but the reading's log_probs "
-            f"{tuple(log_probs.shape)}. Give one reward for each draw, that shape, or for each "
+            f"{tuple(log_probs.shape)}. Give one reward for each sample, that shape, or for each "
             f"item, {tuple(items)}."
         )
     each = reward.reshape([*reward.shape, *[1] * (log_probs.ndim - reward.ndim)])

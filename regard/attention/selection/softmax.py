@@ -1,9 +1,9 @@
-"""Softmax: everything is read a little, the best most."""
+"""Softmax: soft attention."""
 
 from regard.attention.core.axes import Queries, StepState
 from regard.attention.core.options import check_positive
 from regard.attention.kernels import Rule, SoftmaxRule, View
-from regard.attention.selection.base import Selection, dropout_rate
+from regard.attention.selection.base import Selection, check_dropout
 
 
 class Softmax(Selection):
@@ -11,15 +11,15 @@ class Softmax(Selection):
 
     Args:
         temperature: Below 1 sharper, above 1 flatter.
-        dropout: What share of the weights the context goes without in training.
+        dropout: Probability with which a weight is dropped from the context in training.
     """
 
     def __init__(self, temperature: float = 1.0, dropout: float = 0.0) -> None:
         super().__init__()
         self.temperature = check_positive("temperature", temperature)
-        self.dropout = dropout_rate(dropout)
+        self.dropout = check_dropout(dropout)
 
-    def bind(self, queries: Queries, view: View, trace: StepState) -> Rule:
+    def bind(self, queries: Queries, view: View, state: StepState) -> Rule:
         return SoftmaxRule(self.temperature, self.dropout if self.training else 0.0)
 
     def extra_repr(self) -> str:

@@ -1,4 +1,4 @@
-"""Sparse selections: softmax's relatives that give exact zeros."""
+"""Sparse selections: sparsemax and α-entmax, which give exact zeros."""
 
 import math
 
@@ -13,25 +13,25 @@ from regard.attention.core.parameters import scalar, snapshot
 from regard.attention.core.records import record, static
 from regard.attention.kernels import Rule, View
 from regard.attention.masks import PairIndex
-from regard.attention.selection.base import Selection, dropout_rate
+from regard.attention.selection.base import Selection, check_dropout
 from regard.attention.selection.entmax import entmax
 
-FLATTEST = 1.01
-"""The least that a learned α can be: at 1 the exponent 1 / (α − 1) would leave float32."""
+MIN_ALPHA = 1.01
+"""Of a learned α: at 1 the exponent 1 / (α − 1) would overflow."""
 
 
 class Sparsemax(Selection):
     """α = the point of the simplex nearest to e (Martins 2016, eq. 2 and algorithm 1).
 
     Args:
-        dropout: What share of the weights the context goes without in training.
+        dropout: Probability with which a weight is dropped from the context in training.
     """
 
     def __init__(self, dropout: float = 0.0) -> None:
         super().__init__()
-        self.dropout = dropout_rate(dropout)
+        self.dropout = check_dropout(dropout)
 
-    def bind(self, queries: Queries, view: View, trace: StepState) -> Rule:
+    def bind(self, queries: Queries, view: View, state: StepState) -> Rule:
         return EntmaxRule(None, 2.0, self.dropout if self.training else 0.0)
 
     def extra_repr(self) -> str:
@@ -43,8 +43,8 @@ class Entmax(Selection):
 
     Args:
         alpha: At least 1.
-        learned: Learn α between 1 and 2 (Correia 2019), from this value on.
-        dropout: What share of the weights the context goes without in training.
+        learned: Learn α between 1 and 2 (Correia 2019), starting from this value.
+        dropout: Probability with which a weight is dropped from the context in training.
     """
 
     def __init__(self, alpha: float = 1.5, *, learned: bool = False, dropout: float = 0.0) -> None:
@@ -54,13 +54,15 @@ class Entmax(Selection):
                 "alpha", alpha, "a number between 1 and 2, to be learned", lambda a: 1 < a < 2
             )
         self.alpha = check_number("alpha", alpha, "a finite number of at least 1", lambda a: a >= 1)
-        self.raw_alpha = scalar(math.log((alpha - FLATTEST) / (2 - alpha))) if learned else None
-        self.dropout = dropout_rate(dropout)
+        self.raw_alpha = scalar(math.log((alpha - MIN_ALPHA) / (2 - alpha))) if learned else None
+        self.dropout = check_dropout(dropout)
 
-    def bind(self, queries: Queries, view: View, trace: StepState) -> Rule:
+    def bind(self, queries: Queries, view: View, state: StepState) -> Rule:
         alpha = None
         if self.raw_alpha is not None:
-            alpha = FLATTEST + (2 - FLATTEST) * upcast(snapshot(self.raw_alpha, queries)).sigmoid()
+            alpha = (
+                MIN_ALPHA + (2 - MIN_ALPHA) * upcast(snapshot(self.raw_alpha, queries)).sigmoid()
+            )
         return EntmaxRule(alpha, float(self.alpha), self.dropout if self.training else 0.0)
 
     def extra_repr(self) -> str:

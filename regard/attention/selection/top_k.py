@@ -1,4 +1,4 @@
-"""Read the few best keys only."""
+"""Top-k: softmax over the keys with the k highest scores."""
 
 import torch
 from jaxtyping import Int
@@ -10,23 +10,23 @@ from regard.attention.core.options import check_int
 from regard.attention.core.records import record, static
 from regard.attention.kernels import Rule, View
 from regard.attention.masks import PairIndex
-from regard.attention.selection.base import Selection, dropout_rate
+from regard.attention.selection.base import Selection, check_dropout
 
 
 class TopK(Selection):
-    """Softmax over the k best keys, exact zeros elsewhere (Gupta 2021, section 2).
+    """Softmax over the k highest scores, exact zeros elsewhere (Gupta 2021, section 2).
 
     Args:
-        k: How many keys; all that may be read, if there are fewer.
-        dropout: What share of the weights the context goes without in training.
+        k: How many keys; if fewer may be read, all of these.
+        dropout: Probability with which a weight is dropped from the context in training.
     """
 
     def __init__(self, k: int, dropout: float = 0.0) -> None:
         super().__init__()
         self.k = check_int("k", k, 1)
-        self.dropout = dropout_rate(dropout)
+        self.dropout = check_dropout(dropout)
 
-    def bind(self, queries: Queries, view: View, trace: StepState) -> Rule:
+    def bind(self, queries: Queries, view: View, state: StepState) -> Rule:
         return TopKRule(self.k, self.dropout if self.training else 0.0)
 
     def extra_repr(self) -> str:
@@ -35,7 +35,7 @@ class TopK(Selection):
 
 @record
 class TopKRule(Rule):
-    """Softmax over the k best."""
+    """Softmax over the k highest scores."""
 
     k: int = static()
     dropout: float = static(default=0.0)

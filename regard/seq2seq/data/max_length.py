@@ -42,8 +42,8 @@ class MaxLength:
     too_long: str = "truncate"
 
     def __post_init__(self) -> None:
-        check_int("source", self.source, least=1)
-        check_int("target", self.target, least=1)
+        check_int("source", self.source, minimum=1)
+        check_int("target", self.target, minimum=1)
         if self.too_long not in TOO_LONG:
             raise ConfigError(f"too_long is {self.too_long!r}. Choose {', '.join(TOO_LONG)}.")
 

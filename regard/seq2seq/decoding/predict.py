@@ -74,9 +74,9 @@ class BatchedPredictor(Generic[Item]):
     rereader: AttentionRereader[Item] | None = None
 
     def __post_init__(self) -> None:
-        check_int("sentences", self.sentences, least=1)
-        check_int("tokens", self.tokens, least=1)
-        check_int("window", self.window, least=1)
+        check_int("sentences", self.sentences, minimum=1)
+        check_int("tokens", self.tokens, minimum=1)
+        check_int("window", self.window, minimum=1)
 
     def __call__(
         self, inputs: Iterable[Item | None], progress: Callable[[int], None] | None = None

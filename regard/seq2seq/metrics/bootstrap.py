@@ -25,7 +25,7 @@ class Bootstrap:
     seed: int = 12345
 
     def __post_init__(self) -> None:
-        check_int("draws", self.draws, least=40)
+        check_int("draws", self.draws, minimum=40)
         check_int("seed", self.seed)
 
     def interval(

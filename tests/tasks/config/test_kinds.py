@@ -131,8 +131,8 @@ def test_sizes_and_options_arrive() -> None:
     assert built.filters.shape == (3, 5)
     covered = build_score(CoverageConfig(inner=BilinearConfig(), fertility=2.0, weight=-0.5), 7, 13)
     assert isinstance(covered, scores.Coverage)
-    assert covered.room is not None
-    assert covered.room.shape == (1, 13)
+    assert covered.fertility_weight is not None
+    assert covered.fertility_weight.shape == (1, 13)
     assert covered.weight.item() == -0.5
     assert isinstance(covered.inner, scores.Bilinear)
     soft = build_selection(SoftmaxConfig(temperature=0.3, dropout=0.2), 7)
