@@ -1,1 +1,1 @@
-"""The toolkit: data, encoders, decoders, training, decoding and reading over the library."""
+"""The toolkit: data, encoders, decoders, models, training, decoding, alignment and metrics."""
