@@ -1,4 +1,4 @@
-"""Examples on their way from a file to a model: what each stage hands to the next."""
+"""From a file to a model: corpus, item, codec, batch."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ PAD, BOS, EOS, UNK = range(4)
 """The first ids of every vocabulary."""
 
 Span = tuple[int, int]
-"""Where something lies in a text: from this character on, up to that one."""
+"""Start and end of something in a text, in characters; the end is exclusive."""
 
 Item_co = TypeVar("Item_co", covariant=True)
 Item_contra = TypeVar("Item_contra", contravariant=True)
@@ -22,7 +22,7 @@ Batch_co = TypeVar("Batch_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something wrong with the data, with its place: for `check`, and for training to stop at."""
+    """A fault in the data, with its location: for `check`, and for training to stop at."""
 
     kind: str
     """A short name, the same for all of its kind: "empty side", "invalid UTF-8"."""
@@ -32,7 +32,7 @@ class Fault:
 
     path: str
     line: int | None = None
-    """Counted from 1; None for what is wrong with a file as a whole."""
+    """Counted from 1; None for a fault of the file as a whole."""
 
     severe: bool = True
     """Must training stop for it? A warning need not."""
@@ -43,7 +43,7 @@ class Fault:
 
 @runtime_checkable
 class Corpus(Protocol[Item_co]):
-    """Examples by number, from files. In which order they are seen is not its business."""
+    """Examples by number, from files, in no training order."""
 
     @property
     def paths(self) -> Sequence[str]:
@@ -57,7 +57,7 @@ class Corpus(Protocol[Item_co]):
         """What is wrong, in the order of the file. To find duplicates takes memory."""
 
     def where(self, number: int) -> str:
-        """The place of an item for people: "train.conllu, line 312"."""
+        """The location of an item, for messages: "train.conllu, line 312"."""
 
     def fingerprints(self) -> Mapping[str, str]:
         """SHA-256 of the content by the role of a file: "pairs", "links"."""
@@ -69,7 +69,7 @@ class Source(Protocol):
 
     lengths: Int[Tensor, " batch"]
     spans: list[list[Span]]
-    """Where each position lies for people; empty if nobody asked."""
+    """The span of each position in the input; empty if not requested."""
 
     def to(self, device: torch.device | str) -> "Source": ...
 
@@ -81,7 +81,7 @@ class Tokens:
     ids: Int[Tensor, "batch length"]
     lengths: Int[Tensor, " batch"]
     spans: list[list[Span]] = field(default_factory=list)
-    """Where each token lies in its text; empty if nobody asked."""
+    """The span of each token in its text; empty if not requested."""
 
     def to(self, device: torch.device | str) -> "Tokens":
         """The same on another device."""
@@ -97,12 +97,12 @@ class Batch(Protocol):
     """Some examples, ready for a model."""
 
     items: Sequence[int]
-    """Their numbers in the corpus, so that an error can name them."""
+    """Their numbers in the corpus, for error messages."""
 
     def counts(self) -> Mapping[str, int]:
-        """By how much each term of the loss will be divided; known before the loss is.
+        """What each loss term is divided by; known before the loss is computed.
 
-        So a batch can be taken in parts, and their gradients added, with the same result.
+        So gradients can be accumulated over parts of a batch with the same result.
         """
 
     def to(self, device: torch.device | str) -> "Batch": ...
@@ -110,19 +110,19 @@ class Batch(Protocol):
 
 @dataclass(slots=True)
 class SourceTarget(Generic[S]):
-    """Sources with their targets, if these are known. Rows of both belong together."""
+    """Sources with their targets, if these are known, row by row."""
 
     items: Sequence[int]
     source: S
     target: Tokens | None = None
-    """BOS, the words, EOS: all but the last go in, all but the first come out."""
+    """BOS, the tokens, EOS: all but the last are inputs, all but the first are labels."""
 
     copy_ids: Int[Tensor, "batch source"] | None = None
-    """For copying: each source token as an id of the target. Words that its vocabulary lacks have
-    ids from its size on, the same for the same word of one source."""
+    """For copying: each source token as an id of the target. Out-of-vocabulary words have ids from
+    the vocabulary's size on, the same for the same word of one source."""
 
     extra_vocab: int = 0
-    """How many ids past the vocabulary there are at most in this batch."""
+    """Maximum number of ids past the vocabulary in this batch."""
 
     links: Float[Tensor, "batch target source"] | None = None
     """Given alignments, for guided training: rows sum to 1, or to 0 where nothing is linked."""
@@ -138,13 +138,13 @@ class SourceTarget(Generic[S]):
     def to(self, device: torch.device | str) -> "SourceTarget[S]":
         """The same on another device."""
 
-        def there(tensor: Tensor | None) -> Tensor | None:
+        def move(tensor: Tensor | None) -> Tensor | None:
             return None if tensor is None else tensor.to(device)
 
         target = None if self.target is None else self.target.to(device)
         return SourceTarget(
             self.items, cast("S", self.source.to(device)), target,
-            there(self.copy_ids), self.extra_vocab, there(self.links),
+            move(self.copy_ids), self.extra_vocab, move(self.links),
         )  # fmt: skip
 
 
@@ -153,14 +153,14 @@ class Codec(Protocol[Item_contra, Batch_co]):
     """Examples to batches."""
 
     def sizes(self, item: Item_contra) -> tuple[int, ...]:
-        """How long it is, side by side: batches are planned by the longest."""
+        """The length of each side: batches are planned by the longest."""
 
     def collate(self, numbers: Sequence[int], items: Sequence[Item_contra]) -> Batch_co: ...
 
 
 @runtime_checkable
 class TextCodec(Codec[Item_contra, Batch_co], Protocol[Item_contra, Batch_co]):
-    """A codec that also turns a model's tokens back into text."""
+    """A codec that also detokenizes."""
 
     def decode(self, tokens: Sequence[int], item: Item_contra) -> str:
-        """A text. Ids past the vocabulary are words of this item's own source."""
+        """The text. Ids past the vocabulary are words of this item's own source."""

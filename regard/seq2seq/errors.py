@@ -3,7 +3,7 @@
     RegardError
     ├── ConfigError   a key or a value of a configuration, or one that may not change now
     ├── DataError     a file of examples that is not there, or not what it should be
-    └── RunError      a folder that holds no run, a broken checkpoint, a run that goes on elsewhere
+    └── RunError      a folder that holds no run, a broken checkpoint, a run trained elsewhere
 
 A command prints the message as it is and leaves with `code`; so each says in one line what was
 given, what was needed and what to do.

@@ -1,11 +1,11 @@
-"""The seams of the toolkit: what a loop, a search and a task know of a model, and no more.
+"""The protocols of the toolkit: all that the training loop, a search and a task know of a model.
 
-    nn.Module    model(batch) is the loss         what the training loop sees
-    Stepper      takes one token at a time        what a search sees
-    HasWeights   has weights for a given target   what a picture sees
+    nn.Module    model(batch) is the loss               the training loop
+    Stepper      one token at a time                    a search
+    HasWeights   attention weights of a given target    alignments and plots
 
-A model has those of them that it can; nobody asks what kind of model it is. That the loss is
-`forward` lets DistributedDataParallel and FSDP wrap it.
+A model implements those that it can; no caller asks for its class. That the loss is `forward` lets
+DistributedDataParallel and FSDP wrap it.
 """
 
 from collections.abc import Mapping
@@ -21,31 +21,31 @@ from regard.seq2seq.batch import Batch, Span
 
 @dataclass(slots=True)
 class Encoded:
-    """What an encoder hands on."""
+    """The output of an encoder."""
 
     values: Float[Tensor, "batch source size"]
     lengths: Int[Tensor, " batch"]
     summary: Float[Tensor, "batch size"]
-    """All of it as one vector: where a recurrent decoder begins."""
+    """The source as one vector: initialises a recurrent decoder."""
 
     places: list[list[Span]] = field(default_factory=list)
-    """Where each position lies for people: characters, milliseconds, pixels."""
+    """The span of each position in the input: characters, milliseconds, pixels."""
 
     @property
     def mask(self) -> Lengths:
-        """Padding is hidden."""
+        """The padding mask."""
         return Lengths(self.lengths)
 
 
 @dataclass(slots=True)
 class LossTerm:
-    """One part of a loss. What is minimised is Σ weight · total / count over the terms."""
+    """One term of a loss, which is Σ weight · total / count over the terms."""
 
     total: Float[Tensor, ""]
     count: int
     weight: float = 1.0
     unit: str = ""
-    """Which of the batch's `counts()` it is divided by; the one of its own name if empty."""
+    """The key of the batch's `counts()` that it is divided by; its own name if empty."""
 
 
 Loss = Mapping[str, LossTerm]
@@ -54,65 +54,67 @@ Loss = Mapping[str, LossTerm]
 
 @runtime_checkable
 class StepperState(Protocol):
-    """What a stepper carries from token to token, for `(sentence, beam)`."""
+    """The decoding state of a stepper, for `(sentence, beam)`."""
 
     def reorder(self, beams: Int[Tensor, "sentence beam"]) -> "StepperState":
-        """Other beams of the same sentences. The source is never copied."""
+        """Select beams within each sentence. The source is never copied."""
 
     def keep(self, sentences: Int[Tensor, " kept"]) -> "StepperState":
-        """Some of the sentences only: the others have ended."""
+        """Select sentences: the others have ended."""
 
 
 @dataclass(slots=True)
 class DecodeStep:
-    """What one token led to."""
+    """The output of one decoding step."""
 
     log_probs: Float[Tensor, "sentence beam vocabulary"]
-    """Copied words widen it past the vocabulary."""
+    """Copied words extend it past the vocabulary."""
 
     state: StepperState
     weights: Float[Tensor, "sentence beam source"] | None
-    """What was read for the token that comes next; None if the model reads nothing."""
+    """Attention weights for the next token; None if the model has no attention."""
 
 
 @runtime_checkable
 class Stepper(Protocol):
-    """What a search sees of a model."""
+    """A model as a search sees it."""
 
     def start(self, batch: Batch, width: int) -> StepperState:
-        """Before the first token, for so many beams."""
+        """The state before the first token, for `width` beams."""
 
     def step(self, tokens: Int[Tensor, "sentence beam"], state: StepperState) -> DecodeStep:
-        """Give it the last token of each beam, `BEGIN` at first."""
+        """One step from the last token of each beam, BOS at first."""
 
 
 @runtime_checkable
 class HasWeights(Protocol):
-    """Whatever tells its weights for a given target."""
+    """A model with attention weights for a given target."""
 
     def read(self, batch: Batch) -> Mapping[str, Float[Tensor, "batch target source"]]:
         """By name: "decoder" or "decoder.3/head.1".
 
-        Row t is what token t of the target, `END` included and `BEGIN` not, was predicted from.
+        Row t has the weights that token t of the target, EOS included and BOS not, was predicted
+        with.
         """
 
 
 @dataclass(slots=True)
 class Hypothesis:
-    """One way that a search found."""
+    """One output of a search."""
 
     tokens: list[int]
-    """Without `BEGIN`, and without `END`."""
+    """Without BOS and EOS."""
 
     score: float
-    """By what hypotheses are ranked: the log-probability, with the search's length penalty."""
+    """What hypotheses are ranked by: the log-probability, with the search's length penalty."""
 
     log_prob: float
     weights: Float[Tensor, "target source"] | None = None
-    """What this very hypothesis read, a row for each token; one more for `END` if it has ended."""
+    """This hypothesis's own attention weights, a row for each token; one more for EOS if it has
+    ended."""
 
     ended: bool = True
-    """False if it was cut off at the longest length."""
+    """False if it was truncated at the maximum length."""
 
 
 @runtime_checkable
@@ -125,7 +127,7 @@ class Search(Protocol):
 
 @dataclass(slots=True)
 class Prediction:
-    """A hypothesis as people see it."""
+    """A hypothesis as text, with its tokens and attention weights."""
 
     text: str
     score: float
@@ -135,4 +137,4 @@ class Prediction:
     target: list[str] = field(default_factory=list)
     weights: Float[Tensor, "target source"] | None = None
     tokens: list[int] = field(default_factory=list)
-    """The target's as the model said them: ids."""
+    """The ids of the target's tokens."""

@@ -91,7 +91,7 @@ def train(directory: Path | str, config: TaskConfig, reporter: Reporter | None =
         validate=validator(config, kept, examples.valid),
         settings=fixed_settings(config),
         data={**examples.hashes, **files.hashes},
-        asked=free_settings(config),
+        inference=free_settings(config),
     )  # fmt: skip
     options = training_options(config.training, task.steps(config, plan))
     with keep_heap():

@@ -115,7 +115,7 @@ def test_another_tokenizer_is_refused(folder: Path, name: str) -> None:
     refused(regard("show", "run", "one two", cwd=folder), told)
     said = train(folder, "--set", "training.steps=13")
     assert said.returncode == 2
-    assert f"the data '{name}' is not what this run began with" in said.stderr
+    assert f"the data '{name}' has changed since this run started" in said.stderr
 
 
 def test_swapped_tokenizers_are_refused(folder: Path) -> None:
@@ -180,7 +180,7 @@ def test_edits_of_the_configuration(folder: Path) -> None:
     edited(path, lambda text: text.replace("beam = 5", "beam = 1"))
     said = predict(folder)
     assert said.returncode == 0
-    assert "decoding.beam is 1 and was 5 when it was saved" in said.stderr
+    assert "decoding.beam is 1 and was 5 when saved" in said.stderr
     path.write_text(kept, "utf-8")
     edited(path, lambda text: text.replace("steps = 12", "steps = 99"))
     assert predict(folder).stdout == before.stdout
@@ -206,7 +206,7 @@ def test_a_renamed_checkpoint_is_broken(folder: Path) -> None:
     assert re.search(r"step-00000099 is broken \(record\.json is of step \d+\)", said.stderr)
 
 
-def test_missing_averaged_weights_are_told(folder: Path) -> None:
+def test_missing_averaged_weights_are_noted(folder: Path) -> None:
     last = last_checkpoint(folder)
     path = last / "manifest.json"
     manifest = json.loads(path.read_bytes())
@@ -217,12 +217,12 @@ def test_missing_averaged_weights_are_told(folder: Path) -> None:
     assert f"{last.name} is broken (manifest.json lacks average.safetensors" in said.stderr
 
 
-def test_missing_checkpoints_are_told(folder: Path) -> None:
+def test_missing_checkpoints_are_noted(folder: Path) -> None:
     assert "log.jsonl" not in predict(folder, "--latest").stderr
     shutil.rmtree(last_checkpoint(folder))
-    assert "log.jsonl goes on after step 10, which is the last" in predict(folder).stderr
+    assert "log.jsonl continues after step 10, which is the last" in predict(folder).stderr
     (folder / "run" / "log.jsonl").unlink()
-    assert "log.jsonl is cut off or gone" in predict(folder, "--latest").stderr
+    assert "log.jsonl is truncated or missing" in predict(folder, "--latest").stderr
 
 
 # Nothing but our own regular files is opened.
@@ -379,7 +379,7 @@ def test_a_linked_checkpoint_is_not_pruned_through(folder: Path) -> None:
 # Whatever a file says, it is the library's own error.
 
 
-def test_a_checkpoint_of_another_version_is_told(folder: Path) -> None:
+def test_a_checkpoint_of_another_version_is_noted(folder: Path) -> None:
     for checkpoint in every_checkpoint(folder):
         path = checkpoint / "manifest.json"
         edited(path, lambda text: text.replace("regard checkpoint 2", "regard checkpoint 1"))
@@ -439,7 +439,7 @@ def test_an_absurd_record_is_broken(folder: Path, change: Callable[[dict], str])
         assert f"{last.name} is broken (record.json " in said.stderr
 
 
-def test_a_place_past_an_epoch_is_told(folder: Path) -> None:
+def test_a_place_past_an_epoch_is_noted(folder: Path) -> None:
     for checkpoint in every_checkpoint(folder):
         record = json.loads((checkpoint / "record.json").read_bytes())
         rewrite(checkpoint, "record.json", json.dumps(record | {"position": 1000}).encode())
@@ -463,7 +463,7 @@ def test_weights_of_other_names_are_refused(folder: Path, name: str, extra: bool
         else:
             found.popitem()
         rewrite(checkpoint, name, safetensors.torch.save(found))
-    refused(predict(folder), f"{name} (has, and the model has not, 'new'|lacks )")
+    refused(predict(folder), f"{name} (has, unlike the model, 'new'|lacks )")
 
 
 @pytest.mark.parametrize(
@@ -488,14 +488,14 @@ def test_absurd_tensors_are_refused(folder: Path, header: dict[str, object]) -> 
 
 
 @pytest.mark.parametrize("line", ["", "{", "[" * DEEP, "null", '{"step": 6}', "\udcff", "7" * 5000])
-def test_a_log_that_is_none_is_told(folder: Path, line: str) -> None:
+def test_a_log_that_is_none_is_noted(folder: Path, line: str) -> None:
     path = folder / "run" / "log.jsonl"
     size = path.stat().st_size
     content = (line + "\n").encode("utf-8", "surrogateescape")[:size]
     path.write_bytes((content * (size // len(content) + 1))[:size])
     said = train(folder)
     assert said.returncode == 0, said.stderr
-    assert "log.jsonl is not what this run wrote" in said.stderr
+    assert "log.jsonl was changed since the checkpoint" in said.stderr
 
 
 # Sizes that no machine has room for.
@@ -510,7 +510,7 @@ def test_a_log_that_is_none_is_told(folder: Path, line: str) -> None:
         "training.steps=0xffffffffff", "training.batch.size=9999999999999",
     ],
 )  # fmt: skip
-def test_a_number_past_its_maximum_is_told(tmp_path: Path, setting: str) -> None:
+def test_a_number_past_its_maximum_is_noted(tmp_path: Path, setting: str) -> None:
     write_pairs(tmp_path / "pairs.tsv")
     with within(10):
         said = regard("train", "translate", "--data", "pairs.tsv", "--out", "run",
@@ -519,7 +519,7 @@ def test_a_number_past_its_maximum_is_told(tmp_path: Path, setting: str) -> None
     assert not (tmp_path / "run").exists()
 
 
-def test_a_model_that_has_no_room_is_told(tmp_path: Path) -> None:
+def test_a_model_that_has_no_room_is_noted(tmp_path: Path) -> None:
     write_pairs(tmp_path / "pairs.tsv")
     more = "model={kind='transformer', size=65536, heads=1, layers=1000, inner=65536}"
     with within(60):
@@ -531,7 +531,7 @@ def test_a_model_that_has_no_room_is_told(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-def test_an_aligner_that_has_no_room_is_told(tmp_path: Path) -> None:
+def test_an_aligner_that_has_no_room_is_noted(tmp_path: Path) -> None:
     words = " ".join(f"w{number}" for number in range(200))
     (tmp_path / "pairs.tsv").write_text(
         "".join(f"{words.replace('w', f'{n}x')}\t{words}\n" for n in range(2000)), "utf-8"

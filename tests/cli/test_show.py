@@ -63,7 +63,7 @@ def test_a_page_has_every_layer_and_head(run: str, tmp_path: Path) -> None:
     assert data["threshold"] == 0.4
 
 
-def test_trust_is_told(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trust_is_noted(run: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", run, *TEXTS, "--check", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["source"] == ["one", "two", "three"]
@@ -105,7 +105,7 @@ def test_what_cannot_be_drawn_is_told_on_one_line(
 
 
 @pytest.mark.parametrize("texts", [["", "1"], [" ", "1"], ["one", " "]])
-def test_nothing_to_read_is_told(
+def test_nothing_to_read_is_noted(
     run: str, texts: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["show", run, *texts]) == 2

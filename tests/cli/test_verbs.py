@@ -249,7 +249,7 @@ def test_errors_are_one_line(run: Path) -> None:
         assert said.stdout == ""
 
 
-def test_ctrl_c_saves_and_the_same_command_goes_on(run: Path, tmp_path: Path) -> None:
+def test_ctrl_c_saves_and_the_same_command_resumes(run: Path, tmp_path: Path) -> None:
     command = [
         sys.executable, "-m", "regard", "train", "translate",
         "--data", str(run / "pairs.tsv"), "--out", str(tmp_path), *settings(),
@@ -263,6 +263,6 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(run: Path, tmp_path: Path) ->
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
-    assert "run the same command to go on" in said
+    assert "run the same command to resume" in said
     saved = sorted((tmp_path / "checkpoints").iterdir())[-1].name
     assert int(saved.removeprefix("step-")) > 0

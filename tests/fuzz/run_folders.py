@@ -38,8 +38,9 @@ MEMORY = 4 << 30
 
 FINE = ("answered", "answered with a note", "answered of a forgery", "refused")
 NOTES = (
-    "is broken (", "cannot be read (", "when it was saved", "are gone", "not what this run wrote",
-    "goes on after step", "is cut off or gone", "not to the bit",
+    "is broken (", "cannot be read (", "when saved", "are missing",
+    "was changed since the checkpoint",
+    "continues after step", "is truncated or missing", "no longer bit-identical",
 )  # fmt: skip
 """What is told when an answer is not that of the run as it was."""
 

@@ -1,1 +1,1 @@
-"""Whole models, which have a loss."""
+"""Models: `model(batch)` is the loss."""

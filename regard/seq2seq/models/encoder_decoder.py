@@ -26,11 +26,11 @@ from regard.seq2seq.protocols import DecodeStep, Loss, LossTerm, StepperState
 
 @dataclass(slots=True)
 class SearchState:
-    """What the model carries: the decoder's state, and which words can be copied."""
+    """The state of a search: the decoder's, and which source tokens can be copied."""
 
     decoder: DecoderState
     source_lengths: Int[Tensor, " sentence"]
-    """How many positions of each source are encoded."""
+    """Number of encoded positions of each source."""
 
     copy_ids: Int[Tensor, "sentence 1 source"] | None = None
     extra_vocab: int = 0
@@ -48,16 +48,16 @@ class SearchState:
 
 
 class EncoderDecoder(nn.Module):
-    """p(target | source): called with a batch it is the loss; it takes steps and has weights.
+    """p(target | source): a loss, a `Stepper` and `HasWeights`.
 
     Args:
-        encoder: Sources to what attention reads.
-        decoder: That and targets to features.
+        encoder: Sources to the memory of the attention.
+        decoder: That memory and targets to features.
         output_layer: Features to log-probabilities of tokens.
-        smoothing: Label smoothing in training; none otherwise, so that the loss is the logarithm
-            of the perplexity.
-        objectives: What it is trained for beside the cross-entropy of its tokens. A decoder that
-            samples what it reads learns by `ReinforceObjective`, given or not.
+        smoothing: Label smoothing in training; none otherwise, so that the loss is the log of the
+            perplexity.
+        objectives: Auxiliary losses. A decoder that samples its attention is trained by
+            `ReinforceObjective`, given or not.
     """
 
     def __init__(
@@ -103,13 +103,13 @@ class EncoderDecoder(nn.Module):
         return terms
 
     def start(self, batch: Batch, width: int) -> SearchState:
-        """Before the first token."""
+        """The state before the first token."""
         assert isinstance(batch, SourceTarget)
         encoded = self.encoder(batch.source)
         state = SearchState(self.decoder.start(encoded, width), encoded.lengths)
         if not self.output_layer.copies:
             return state
-        return replace(state, copy_ids=_copies(batch)[:, None], extra_vocab=batch.extra_vocab)
+        return replace(state, copy_ids=_copy_ids(batch)[:, None], extra_vocab=batch.extra_vocab)
 
     def step(self, tokens: Int[Tensor, "sentence beam"], state: StepperState) -> DecodeStep:
         """One more token of each beam, BOS at first."""
@@ -123,18 +123,18 @@ class EncoderDecoder(nn.Module):
 
     @torch.no_grad()
     def read(self, batch: Batch) -> Mapping[str, Float[Tensor, "batch target source"]]:
-        """By name: "decoder", as the steps show it, and "decoder.3/head.1" where there are heads.
+        """By name: "decoder", as `step` returns it, and "decoder.3/head.1" for each head.
 
         Rows of padding are 0.
         """
         assert isinstance(batch, SourceTarget)
         inputs, _, real = self._target(batch)
-        whole = self.decoder.forward(inputs, self.encoder(batch.source))
+        maps = attention_maps(self.decoder.forward(inputs, self.encoder(batch.source)))
         padding = ~real[..., None]
-        return {name: own.masked_fill(padding, 0.0) for name, own in attention_maps(whole).items()}
+        return {name: weights.masked_fill(padding, 0.0) for name, weights in maps.items()}
 
     def _target(self, batch: SourceTarget) -> tuple[Tensor, Tensor, Bool[Tensor, "batch target"]]:
-        """What goes in, what must come out, and where neither is padding."""
+        """Decoder inputs, their labels (shifted by one), and the mask of positions not padding."""
         if batch.target is None:
             raise DataError(
                 "the batch has sources only. Give targets, too: SourceTarget(…, target=…)."
@@ -144,16 +144,16 @@ class EncoderDecoder(nn.Module):
         return self._map_unknown(ids[:, :-1]), ids[:, 1:], real
 
     def _map_unknown(self, ids: Int[Tensor, "*batch"]) -> Int[Tensor, "*batch"]:
-        """Words past the vocabulary are unknown to the decoder."""
+        """Copied words past the vocabulary are UNK to the decoder."""
         return ids.masked_fill(ids >= self.output_layer.vocab_size, UNK)
 
     def _copy_inputs(
-        self, batch: SourceTarget, whole: DecoderOutput, real: Bool[Tensor, "batch target"]
+        self, batch: SourceTarget, decoded: DecoderOutput, real: Bool[Tensor, "batch target"]
     ) -> CopyInputs | None:
         if not self.output_layer.copies:
             return None
-        copies = _copies(batch)[:, None].expand(-1, real.shape[1], -1)
-        return CopyInputs(_weights(whole)[real], copies[real], batch.extra_vocab)
+        copy_ids = _copy_ids(batch)[:, None].expand(-1, real.shape[1], -1)
+        return CopyInputs(_weights(decoded)[real], copy_ids[real], batch.extra_vocab)
 
 
 def _with_reinforce(objectives: Sequence[Objective], decoder: Decoder) -> tuple[Objective, ...]:
@@ -163,16 +163,16 @@ def _with_reinforce(objectives: Sequence[Objective], decoder: Decoder) -> tuple[
     return (*objectives, ReinforceObjective(decoder.size))
 
 
-def _weights(whole: DecoderOutput) -> Float[Tensor, "batch target source"]:
-    weights = whole.weights()
-    assert weights is not None, "a decoder that reads has weights"
+def _weights(decoded: DecoderOutput) -> Float[Tensor, "batch target source"]:
+    weights = decoded.weights()
+    assert weights is not None, "a decoder with attention has weights"
     return weights
 
 
-def _copies(batch: SourceTarget) -> Int[Tensor, "batch source"]:
+def _copy_ids(batch: SourceTarget) -> Int[Tensor, "batch source"]:
     if batch.copy_ids is None:
         raise DataError(
-            "the batch does not say what can be copied. Give each source token as an id of the "
-            "target: SourceTarget(…, copy_ids=…)."
+            "the batch has no copy_ids. Give each source token as an id of the target: "
+            "SourceTarget(…, copy_ids=…)."
         )
     return batch.copy_ids

@@ -1,4 +1,4 @@
-"""Objectives: what a model is trained for beside the cross-entropy of its tokens."""
+"""Objectives: auxiliary losses beside the cross-entropy of the tokens."""
 
 from regard.seq2seq.objectives.base import Objective, Output
 from regard.seq2seq.objectives.coverage import CoverageObjective, coverage_loss

@@ -1,4 +1,4 @@
-"""What an objective is: terms of a loss from what a model computed for a batch."""
+"""The `Objective` protocol: loss terms from a model's output for a batch."""
 
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -13,12 +13,12 @@ from regard.seq2seq.protocols import Encoded, Loss
 
 @dataclass(slots=True)
 class Output:
-    """What an encoder–decoder computed for a batch with known targets."""
+    """The output of an encoder–decoder for a batch with targets."""
 
     encoded: Encoded
     decoded: DecoderOutput
     real: Bool[Tensor, "batch target"]
-    """Which target positions are no padding; a row of `log_probs` for each."""
+    """Mask of target positions that are not padding; a row of `log_probs` for each."""
 
     log_probs: Float[Tensor, " row"]
     """Of each target token, without a gradient."""
@@ -27,7 +27,7 @@ class Output:
 
     @property
     def weights(self) -> Float[Tensor, "batch target source"]:
-        """The attention weights that the decoder as a whole shows."""
+        """The decoder's attention weights."""
         weights = self.decoded.weights()
         assert weights is not None, "checked when the model was built"
         return weights
@@ -43,6 +43,6 @@ class Objective(Protocol):
     name: str
 
     needs_attention: bool
-    """Does it read attention weights, so that a decoder without them cannot have it?"""
+    """Does it need attention weights, so that a decoder without attention cannot have it?"""
 
     def __call__(self, output: Output, batch: SourceTarget) -> Loss: ...

@@ -1,4 +1,4 @@
-"""The coverage loss: reading the same position again costs."""
+"""The coverage loss: penalises attending to the same position again."""
 
 from dataclasses import dataclass
 
@@ -21,10 +21,10 @@ def coverage_loss(
 
 @dataclass(frozen=True)
 class CoverageObjective:
-    """The coverage loss of the weights that the decoder shows.
+    """The coverage loss of the decoder's attention weights.
 
     Args:
-        weight: How much it counts beside the cross-entropy.
+        weight: Its weight relative to the cross-entropy.
     """
 
     weight: float = 1.0

@@ -29,7 +29,7 @@ def guided_alignment_loss(
             "source."
         )
     linked = links.sum(-1) > 0
-    # The gradient of a logarithm near 0 would drown all others.
+    # The gradient of a logarithm near 0 would dominate all others.
     smallest = torch.finfo(weights.dtype).eps
     return -(links[linked] * weights[linked].clamp(min=smallest).log()).sum()
 
@@ -39,8 +39,8 @@ class GuidedAlignmentObjective:
     """The guided alignment loss, where a batch has links.
 
     Args:
-        weight: How much it counts beside the cross-entropy.
-        layer: Whose weights are guided, as `choose_map` takes it.
+        weight: Its weight relative to the cross-entropy.
+        layer: The layer or head that is guided, as in `choose_map`.
     """
 
     weight: float = 1.0

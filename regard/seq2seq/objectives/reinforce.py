@@ -1,4 +1,4 @@
-"""REINFORCE: hard attention learns from the likelihood that its samples led to."""
+"""REINFORCE: hard attention is trained by the likelihood of the tokens after its samples."""
 
 from torch import nn
 from torch.nn import functional
@@ -11,7 +11,7 @@ from regard.seq2seq.protocols import Loss, LossTerm
 
 
 def draws_by_reinforce(decoder: Decoder) -> bool:
-    """Does its attention sample, and learn by REINFORCE alone?"""
+    """Does its attention sample, trained by REINFORCE alone?"""
     if not isinstance(decoder, HasAttention):
         return False
     select = decoder.attention.select
@@ -22,13 +22,13 @@ class ReinforceObjective(nn.Module):
     """The score-function estimator with a learned baseline (Xu 2015, eq. 12).
 
     The reward of a sample is the log-probability of its token and all later ones. The baseline
-    predicts it from the features before the sample, not from those that came of it: so it lowers
-    the variance and leaves the expectation.
+    predicts it from the features before the sample, not from those after it: so it lowers the
+    variance and leaves the expectation unchanged.
 
     Args:
         size: Size of the decoder's features.
-        weight: How much the estimator counts beside the cross-entropy.
-        baseline_weight: How much the squared error of the baseline counts.
+        weight: The estimator's weight relative to the cross-entropy.
+        baseline_weight: The weight of the baseline's squared error.
     """
 
     name = "reinforce"

@@ -1,4 +1,4 @@
-"""Batches in the order of a plan, from any place in it."""
+"""Batches in the order of a plan, from any position in it: resumable without state of its own."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -11,10 +11,10 @@ Plan = Callable[[int], list[list[int]]]
 
 
 class BatchStream:
-    """Hands out the batches of each update, and knows its place.
+    """Yields the batches of each update and tracks its position.
 
-    After a batch is taken, `epoch` and `position` are where the next one is; a feed that begins
-    there goes on as this one would.
+    `epoch` and `position` point at the next update: a stream that starts there yields the same
+    batches as this one would.
     """
 
     def __init__(
@@ -32,8 +32,9 @@ class BatchStream:
             starts = range(0, len(batches), self._accumulate)
             if self.position >= len(starts):
                 raise DataError(
-                    f"epoch {self.epoch} has {len(starts)} updates, but the run stands after "
-                    f"{self.position} of them. Its checkpoint is not of these examples."
+                    f"epoch {self.epoch} has {len(starts)} updates, but the checkpoint was saved "
+                    f"after {self.position} of them. It belongs to other examples: train in "
+                    "another folder."
                 )
             for position in range(self.position, len(starts)):
                 start = starts[position]

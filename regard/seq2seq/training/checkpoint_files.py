@@ -1,9 +1,9 @@
-"""A checkpoint is a folder of safetensors and JSON that is whole or not there.
+"""A checkpoint is a folder of safetensors and JSON, written atomically.
 
-It is written under a sibling's name: each file with fsync, `manifest.json` with the SHA-256 of
-each file last, the folder with fsync; then it is renamed. A process that dies, or a disk that is
-full, leaves at most the sibling. What the disk does to it later, the manifest tells. What the
-manifest says is believed no further than it must be: it names files of a checkpoint only.
+It is written under a temporary name: each file with fsync, `manifest.json` with the SHA-256 of
+each file last, the folder with fsync; then it is renamed. A crash or a full disk leaves at most
+the temporary folder. Later corruption shows as a SHA-256 that differs from the manifest's. The
+manifest itself is untrusted: it may name files of a checkpoint only.
 """
 
 import json
@@ -26,92 +26,92 @@ from regard.seq2seq.system.machine import memory_size
 FORMAT = "regard checkpoint 2"
 MODEL, OPTIMISER, AVERAGE = "model.safetensors", "optimiser.safetensors", "average.safetensors"
 RECORD, MANIFEST = "record.json", "manifest.json"
-OURS = frozenset({MODEL, OPTIMISER, AVERAGE, RECORD, MANIFEST})
+FILES = frozenset({MODEL, OPTIMISER, AVERAGE, RECORD, MANIFEST})
 """The only files that are ever read from a checkpoint's folder, or deleted."""
 
-LARGEST = 1 << 16
-"""So many bytes a manifest has at most."""
+MAX_MANIFEST = 1 << 16
+"""Maximum size of a manifest in bytes."""
 
 After = Callable[[str], None]
 """Called with the name of each stage of a save once it is done."""
 
 
 class BrokenError(Exception):
-    """A checkpoint is not what was written; the message says why."""
+    """A checkpoint is corrupt or incomplete; the message says why."""
 
 
 class Entry(NamedTuple):
-    """What a manifest says of a file."""
+    """A file as its manifest lists it."""
 
     sha256: str
     bytes: int
 
 
 def write(folder: Path, files: Mapping[str, bytes], after: After) -> None:
-    """Write a checkpoint under its sibling's name, then give it its own."""
-    beside = sibling(folder)
-    discard(beside)
+    """Write a checkpoint under a temporary name, then rename it."""
+    temporary = temporary_path(folder)
+    discard(temporary)
     try:
-        beside.mkdir(parents=True)
+        temporary.mkdir(parents=True)
         after("begun")
         entries = {}
         for name, content in files.items():
-            _put(beside / name, content)
+            _write_synced(temporary / name, content)
             entries[name] = Entry(sha256(content), len(content))._asdict()
             after(name)
         manifest = {"format": FORMAT, "files": entries}
-        _put(beside / MANIFEST, json.dumps(manifest, indent=1).encode())
+        _write_synced(temporary / MANIFEST, json.dumps(manifest, indent=1).encode())
         after(MANIFEST)
-        sync(beside)
+        sync(temporary)
         after("synced")
         discard(folder)  # only a broken one can be in the way: a step is saved once
-        os.rename(beside, folder)
+        os.rename(temporary, folder)
         after("renamed")
         sync(folder.parent)
         after("settled")
     except OSError:
-        discard(beside)
+        discard(temporary)
         raise
 
 
 def read(folder: Path) -> dict[str, bytes]:
-    """The files of a checkpoint, each with the SHA-256 that it was written with."""
-    entries = _entries(_content(folder, MANIFEST, LARGEST))
+    """The files of a checkpoint, each verified by its SHA-256."""
+    entries = _entries(_content(folder, MANIFEST, MAX_MANIFEST))
     if missing := {MODEL, OPTIMISER, RECORD} - set(entries):
         raise BrokenError(f"{MANIFEST} lacks {', '.join(sorted(missing))}")
     if (needed := sum(entry.bytes for entry in entries.values())) > memory_size():
-        raise BrokenError(f"{MANIFEST} says {needed:,} bytes, more than this machine's memory has")
+        raise BrokenError(f"{MANIFEST} lists {needed:,} bytes, more than this machine's memory has")
     return {name: _checked(folder, name, entry) for name, entry in entries.items()}
 
 
 def read_record(folder: Path) -> bytes:
-    """The record of a checkpoint alone, with the SHA-256 that it was written with."""
-    entries = _entries(_content(folder, MANIFEST, LARGEST))
+    """The record of a checkpoint alone, verified by its SHA-256."""
+    entries = _entries(_content(folder, MANIFEST, MAX_MANIFEST))
     if RECORD not in entries:
         raise BrokenError(f"{MANIFEST} lacks {RECORD}")
     return _checked(folder, RECORD, entries[RECORD])
 
 
 def _entries(content: bytes) -> dict[str, Entry]:
-    """What a manifest says of each file, if it says what a manifest may."""
+    """The files that a manifest lists, validated."""
     try:
         manifest = parse_json(content)
         written, files = manifest["format"], manifest["files"]
     except (ValueError, KeyError, TypeError) as error:
-        raise BrokenError(f"{MANIFEST} is no manifest") from error
+        raise BrokenError(f"{MANIFEST} is not a manifest") from error
     if written != FORMAT:
         raise BrokenError(
-            f"{MANIFEST} says {written!r:.60}, not {FORMAT!r}: another version wrote it"
+            f"{MANIFEST} has format {written!r:.60}, not {FORMAT!r}: another version wrote it"
         )
     if not isinstance(files, dict):
-        raise BrokenError(f"{MANIFEST} is no manifest")
-    if odd := sorted(set(files) - (OURS - {MANIFEST})):
-        raise BrokenError(f"{MANIFEST} names {odd[0]!r:.60}, which is no file of a checkpoint")
-    return {name: _entry(name, said) for name, said in files.items()}
+        raise BrokenError(f"{MANIFEST} is not a manifest")
+    if odd := sorted(set(files) - (FILES - {MANIFEST})):
+        raise BrokenError(f"{MANIFEST} names {odd[0]!r:.60}, which is not a file of a checkpoint")
+    return {name: _entry(name, entry) for name, entry in files.items()}
 
 
-def _entry(name: str, said: object) -> Entry:
-    match said:
+def _entry(name: str, content: object) -> Entry:
+    match content:
         case {"sha256": str(digest), "bytes": int(size), **rest} if not rest:
             if re.fullmatch("[0-9a-f]{64}", digest) and size >= 0 and not isinstance(size, bool):
                 return Entry(digest, size)
@@ -119,12 +119,12 @@ def _entry(name: str, said: object) -> Entry:
 
 
 def _checked(folder: Path, name: str, entry: Entry) -> bytes:
-    """A file of a checkpoint, if it is what its manifest says."""
+    """A file of a checkpoint, verified against its manifest."""
     content = _content(folder, name, entry.bytes)
     if len(content) < entry.bytes:
         raise BrokenError(f"{name} has {len(content):,} bytes of {entry.bytes:,}")
     if sha256(content) != entry.sha256:
-        raise BrokenError(f"{name} has another SHA-256 than its manifest says")
+        raise BrokenError(f"{name} has another SHA-256 than its manifest lists")
     return content
 
 
@@ -137,22 +137,22 @@ def _content(folder: Path, name: str, limit: int) -> bytes:
         raise BrokenError(f"{Path(error.filename or folder).name}: {error.strerror}") from error
 
 
-def sibling(folder: Path) -> Path:
-    """The name under which a checkpoint is written and deleted."""
+def temporary_path(folder: Path) -> Path:
+    """The temporary name under which a checkpoint is written and deleted."""
     return folder.with_name(f".{folder.name}.part")
 
 
 def discard(folder: Path) -> None:
     """Delete a checkpoint's own files, and its folder if nothing else is in it.
 
-    A link to a folder is left alone, and so is what it leads to.
+    A symbolic link is left alone, and so is its target.
     """
     try:
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:
         return
     try:
-        for name in sorted(OURS):
+        for name in sorted(FILES):
             with suppress(OSError):
                 os.unlink(name, dir_fd=handle)
     finally:
@@ -162,30 +162,30 @@ def discard(folder: Path) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Delete a checkpoint that is no longer needed; one with anything else in it is left alone.
+    """Delete a checkpoint that is no longer needed; a folder with other files is left alone.
 
-    It is renamed first, so that no half of it is ever taken for a checkpoint.
+    It is renamed first, so that a partial one is never taken for a checkpoint.
     """
     with suppress(OSError):
-        if not folder.is_symlink() and set(os.listdir(folder)) <= OURS:
-            beside = sibling(folder)
-            os.rename(folder, beside)
-            discard(beside)
+        if not folder.is_symlink() and set(os.listdir(folder)) <= FILES:
+            temporary = temporary_path(folder)
+            os.rename(folder, temporary)
+            discard(temporary)
 
 
 def pack(tensors: Mapping[str, Tensor]) -> bytes:
     """Tensors as the content of a safetensors file."""
     # Cloned: safetensors refuses tensors that share storage, as a fused RNN's weights may.
-    whole = {name: t.detach().cpu().clone().contiguous() for name, t in tensors.items()}
-    return safetensors.torch.save(whole)
+    cloned = {name: t.detach().cpu().clone().contiguous() for name, t in tensors.items()}
+    return safetensors.torch.save(cloned)
 
 
 @torch.no_grad()
 def restore(tensors: Mapping[str, Tensor], content: bytes, where: str) -> None:
-    """Copy what a file holds into tensors of the same names, shapes and dtypes."""
+    """Copy the tensors of a file into tensors of the same names, shapes and dtypes."""
     found = unpack(content, where)
     if odd := sorted(set(tensors) ^ set(found)):
-        side = "lacks" if odd[0] in tensors else "has, and the model has not,"
+        side = "lacks" if odd[0] in tensors else "has, unlike the model,"
         raise RunError(
             f"{where} {side} {odd[0]!r}. It belongs to another model: give the model's own folder."
         )
@@ -200,17 +200,17 @@ def restore(tensors: Mapping[str, Tensor], content: bytes, where: str) -> None:
 
 
 def unpack(content: bytes, where: str) -> dict[str, Tensor]:
-    """The tensors that a file holds."""
+    """The tensors of a safetensors file."""
     try:
         return safetensors.torch.load(content)
     # A dtype that torch has not is a KeyError there, and a shape too large a RuntimeError.
     except (safetensors.SafetensorError, KeyError, ValueError, RuntimeError) as error:
-        told = " ".join(str(error).split())[:200]
-        raise RunError(f"{where} is no safetensors file ({told}). Train again.") from error
+        reason = " ".join(str(error).split())[:200]
+        raise RunError(f"{where} is not a safetensors file ({reason}). Train again.") from error
 
 
 def sync(folder: Path) -> None:
-    """Make sure that the names in a folder outlive a power failure."""
+    """Flush a folder's entries to disk."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -218,7 +218,7 @@ def sync(folder: Path) -> None:
         os.close(handle)
 
 
-def _put(path: Path, content: bytes) -> None:
+def _write_synced(path: Path, content: bytes) -> None:
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         rest = memoryview(content)

@@ -1,4 +1,4 @@
-"""The checkpoints of a run: the last few and the best, and which of them can be read."""
+"""The checkpoints of a run: save, prune, and find the latest or the best that is intact."""
 
 import errno
 import os
@@ -20,24 +20,24 @@ from regard.seq2seq.training.run_state import RunState, same_run
 FOLDER = "checkpoints"
 NAME = re.compile(r"step-([0-9]{8}|[1-9][0-9]{8,17})")
 IN_THE_WAY = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
-"""What a rename says where there is something that is not ours to delete."""
+"""Errors of a rename whose target is not a checkpoint of ours, so it is not deleted."""
 
 UNFINISHED = re.compile(r"\.step-[0-9]{8,}\.part")
 
 
-def nothing(stage: str) -> None:
-    """What comes after a stage of a save when nobody looks."""
+def no_hook(stage: str) -> None:
+    """The default hook after each stage of a save: none."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundCheckpoint:
-    """A checkpoint that was read, and is what was written."""
+    """A checkpoint that was read and verified."""
 
     path: Path
     record: RunState
     files: Mapping[str, bytes]
     notes: list[str]
-    """What is to be told: a line for each that could not be used."""
+    """A line for each newer checkpoint that could not be used."""
 
     @property
     def step(self) -> int:
@@ -48,13 +48,13 @@ class FoundCheckpoint:
 class Checkpoints:
     """The checkpoints in a run's folder, `checkpoints/step-00000500` and so on."""
 
-    def __init__(self, directory: Path, keep: int = 3, after: After = nothing) -> None:
+    def __init__(self, directory: Path, keep: int = 3, after: After = no_hook) -> None:
         self.folder = directory / FOLDER
         self._keep, self._after = keep, after
         self._broken: set[int] = set()
 
     def steps(self) -> list[int]:
-        """The steps with a checkpoint, whole or broken, the first first."""
+        """The steps with a checkpoint, intact or broken, in ascending order."""
         found = [NAME.fullmatch(name) for name in self._names()]
         return sorted(int(match[1]) for match in found if match)
 
@@ -63,11 +63,11 @@ class Checkpoints:
         return self.folder / f"step-{step:08d}"
 
     def tidy(self) -> None:
-        """Delete what a save that was cut off has left. Only who holds the lock may do it."""
+        """Delete what an interrupted save has left. Only the holder of the lock may do it."""
         for path in [self.folder / name for name in self._names() if UNFINISHED.fullmatch(name)]:
             if path.is_symlink() or not path.is_dir():
-                kind = "a symbolic link" if path.is_symlink() else "no folder"
-                raise RunError(f"{path} is {kind}, which no run has left there. Move it away.")
+                kind = "a symbolic link" if path.is_symlink() else "not a folder"
+                raise RunError(f"{path} is {kind}, so no run has left it there. Move it away.")
             checkpoint_files.discard(path)
 
     def save(self, record: RunState, tensors: Mapping[str, Mapping[str, Tensor]]) -> Path:
@@ -78,11 +78,11 @@ class Checkpoints:
             checkpoint_files.write(path, files | {RECORD: record.to_json()}, self._after)
         except OSError as error:
             last = max((s for s in self.steps() if s not in self._broken), default=None)
-            kept = "There is none before it" if last is None else f"The last good one is {last}"
-            mend = f"Move {path} away" if error.errno in IN_THE_WAY else "Make room there"
+            kept = "There is no earlier one" if last is None else f"The last intact one is {last}"
+            cure = f"Move {path} away" if error.errno in IN_THE_WAY else "Make room there"
             raise RunError(
                 f"the checkpoint of step {record.step} cannot be written to {self.folder}: "
-                f"{error.strerror}. {kept}. {mend} and run the same command again."
+                f"{error.strerror}. {kept}. {cure} and run the same command again."
             ) from error
         self._broken.discard(record.step)
         self._prune()
@@ -94,8 +94,8 @@ class Checkpoints:
         notes: list[str] = []
         for step in reversed(self.steps()):
             try:
-                told = [f"{note}; step {step} is used" for note in notes]
-                return replace(self._read(step), notes=told)
+                found = self._read(step)
+                return replace(found, notes=[f"{note}; step {step} is used" for note in notes])
             except BrokenError as error:
                 self._broken.add(step)
                 notes.append(f"checkpoint {self.path(step)} is broken ({error})")
@@ -117,22 +117,23 @@ class Checkpoints:
         return replace(found, notes=[*found.notes, *self._later(newest)])
 
     def _later(self, newest: FoundCheckpoint) -> list[str]:
-        """What the log tells of checkpoints after the last."""
+        """A note if the log shows that there were later checkpoints, or may have been."""
         size = 0
         with suppress(OSError):
             size = os.lstat(self.folder.parent / LOG).st_size
         if size > newest.record.log:
-            return [f"{LOG} goes on after step {newest.step}, which is the last checkpoint"]
+            return [f"{LOG} continues after step {newest.step}, which is the last checkpoint"]
         if size < newest.record.log:
             return [
-                f"{LOG} is cut off or gone, so checkpoints after step {newest.step} may be, too"
+                f"{LOG} is truncated or missing, so checkpoints after step {newest.step} may be, "
+                "too"
             ]
         return []
 
     def _last(self) -> FoundCheckpoint:
         found = self.newest()
         if found is None:
-            raise RunError(f"{self.folder.parent} holds no checkpoint. Train first.")
+            raise RunError(f"{self.folder.parent} has no checkpoint. Train first.")
         return found
 
     def _best(self, found: FoundCheckpoint) -> FoundCheckpoint:
@@ -142,11 +143,11 @@ class Checkpoints:
         try:
             better = self._read(best.step)
             if not same_run(better.record.identity, found.record.identity):
-                raise BrokenError(f"it is of another run than that of step {found.step}")
+                raise BrokenError(f"it belongs to another run than that of step {found.step}")
             return replace(better, notes=found.notes)
         except BrokenError as error:
-            lost = f"the best checkpoint, of step {best.step}, cannot be read ({error})"
-            note = f"{lost}; the last, of step {found.step}, is used"
+            broken = f"the best checkpoint, of step {best.step}, cannot be read ({error})"
+            note = f"{broken}; the latest, of step {found.step}, is used"
             return replace(found, notes=[*found.notes, note])
 
     def _read(self, step: int) -> FoundCheckpoint:
@@ -170,14 +171,14 @@ class Checkpoints:
             ) from error
 
     def _prune(self) -> None:
-        """Delete all but the last few whole ones and what these call their best."""
-        whole = [step for step in self.steps() if step not in self._broken]
-        needed = set(whole[-self._keep :])
-        for step in whole[-self._keep :]:
+        """Delete all but the last few intact ones and the best steps that these record."""
+        intact = [step for step in self.steps() if step not in self._broken]
+        needed = set(intact[-self._keep :])
+        for step in intact[-self._keep :]:
             with suppress(BrokenError):
                 if best := _record(checkpoint_files.read_record(self.path(step)), step).best:
                     needed.add(best.step)
-        for step in whole:
+        for step in intact:
             if step not in needed:
                 checkpoint_files.remove(self.path(step))
 
@@ -194,14 +195,14 @@ def _record(content: bytes, step: int) -> RunState:
 
 
 def weights(model: nn.Module) -> dict[str, Tensor]:
-    """What a model is: its parameters and lasting buffers, tied ones once."""
-    lasting = set(model.state_dict())
+    """Parameters and persistent buffers, tied ones once."""
+    persistent = set(model.state_dict())
     named = [*model.named_parameters(), *model.named_buffers()]
-    return {name: tensor for name, tensor in named if name in lasting}
+    return {name: tensor for name, tensor in named if name in persistent}
 
 
 def load_weights(model: nn.Module, found: FoundCheckpoint, averaged: bool = True) -> bool:
-    """Copy a checkpoint's weights into a model; tell whether they are the averaged ones."""
+    """Copy a checkpoint's weights into a model; returns whether they are the averaged ones."""
     tensors, files = weights(model), found.files
     checkpoint_files.restore(tensors, files[MODEL], str(found.path / MODEL))
     if not averaged or AVERAGE not in files:

@@ -1,4 +1,4 @@
-"""Averaged weights: an exponential moving average of what the updates leave."""
+"""Averaged weights: an exponential moving average (EMA) of the parameters over updates."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -8,39 +8,39 @@ from torch import Tensor, nn
 
 
 class EMA:
-    """A second set of the trained parameters that follows the first slowly.
+    """The exponential moving average of the trained parameters.
 
-    After update n a share `min(decay, (1 + n) / (10 + n))` of the old average stays, so that the
-    first weights, which were drawn, are soon forgotten.
+    The decay after update n is `min(decay, (1 + n) / (10 + n))`, so that the random initial
+    weights have little influence.
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:
         self.decay = decay
         self._live = {n: p for n, p in model.named_parameters() if p.requires_grad}
-        self._kept = {name: p.detach().clone() for name, p in self._live.items()}
+        self._average = {name: p.detach().clone() for name, p in self._live.items()}
 
     @torch.no_grad()
     def update(self, step: int) -> None:
-        """Take in the weights after the update with this number."""
+        """Update the average after this step."""
         share = 1 - min(self.decay, (1 + step) / (10 + step))
         for name, parameter in self._live.items():
-            self._kept[name].lerp_(parameter, share)
+            self._average[name].lerp_(parameter, share)
 
     def tensors(self) -> Mapping[str, Tensor]:
         """The averaged weights by the names of their parameters."""
-        return self._kept
+        return self._average
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """Within, the model has the averaged weights; after it, to the bit, its own again."""
-        own = {name: parameter.detach().clone() for name, parameter in self._live.items()}
+        """Within, the model has the averaged weights; its own are restored bit-identically."""
+        saved = {name: parameter.detach().clone() for name, parameter in self._live.items()}
         try:
-            self._put(self._kept)
+            self._copy(self._average)
             yield
         finally:
-            self._put(own)
+            self._copy(saved)
 
     @torch.no_grad()
-    def _put(self, weights: Mapping[str, Tensor]) -> None:
+    def _copy(self, weights: Mapping[str, Tensor]) -> None:
         for name, parameter in self._live.items():
             parameter.copy_(weights[name])

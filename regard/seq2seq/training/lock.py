@@ -1,4 +1,4 @@
-"""A run's folder is trained in by one process at a time."""
+"""A file lock: one process at a time trains in a run's folder."""
 
 import fcntl
 import os
@@ -12,9 +12,9 @@ NAME = "run.lock"
 
 
 class Lock:
-    """Held within a `with` block, and let go when the process ends, however it ends.
+    """Held within a `with` block; the system releases it when the process dies.
 
-    The file stays: to delete it would let two processes lock two files of the same name.
+    The file is not deleted: otherwise two processes could lock two files of the same name.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -32,7 +32,7 @@ class Lock:
             holder = self._holder()
             self._close()
             raise RunError(
-                f"{self._directory} is being trained in by process {holder}. "
+                f"process {holder} is training in {self._directory}. "
                 "Wait until it ends, or stop it first."
             ) from error
         except OSError as error:
@@ -51,10 +51,10 @@ class Lock:
         self._close()
 
     def _holder(self) -> str:
-        """The process that holds it, as the file says."""
+        """The id of the process that holds it, from the file."""
         assert self._handle is not None
-        said = os.pread(self._handle, 20, 0).strip()
-        return said.decode() if said.isdigit() else "unknown"
+        content = os.pread(self._handle, 20, 0).strip()
+        return content.decode() if content.isdigit() else "unknown"
 
     def _close(self) -> None:
         if self._handle is not None:

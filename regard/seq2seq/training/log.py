@@ -1,6 +1,6 @@
-"""What happened, line by line: `log.jsonl` with no clock in it, and the timings beside it.
+"""The log of a run, as JSON lines: `log.jsonl` without times, and `timings.jsonl`.
 
-The log of a run that was stopped and went on equals, to the byte, that of one never stopped.
+The log of a resumed run is byte-identical to that of an uninterrupted one.
 """
 
 import hashlib
@@ -22,10 +22,10 @@ EMPTY = hashlib.sha256().hexdigest()
 
 
 class Log:
-    """Lines of JSON in a run's folder. Each line goes to the system as a whole, at once."""
+    """JSON lines in a run's folder. Each line is one unbuffered write."""
 
     def __init__(self, directory: Path, size: int) -> None:
-        """Go on after `size` bytes: what a run wrote after its last checkpoint is written anew."""
+        """Resume after `size` bytes: what was logged after the last checkpoint is overwritten."""
         self._path = directory / LOG
         create = os.O_CREAT | os.O_APPEND
         try:
@@ -35,15 +35,15 @@ class Log:
             os.ftruncate(self._log, self.size)
             self._digest = self._read()
         except OSError as error:
-            raise self._unwritten(error) from error
+            raise self._write_error(error) from error
         self.lost = size - self.size
-        """How many bytes are missing that should be there."""
+        """How many bytes of the log are missing."""
 
-        self._begun = time.perf_counter()
+        self._start = time.perf_counter()
 
     @property
     def hash(self) -> str:
-        """SHA-256 of all that is in it."""
+        """SHA-256 of the log."""
         return self._digest.hexdigest()
 
     def _read(self) -> "hashlib._Hash":
@@ -53,8 +53,8 @@ class Log:
         return digest
 
     def write(self, step: int, line: Mapping[str, Any]) -> None:
-        """Add a line, and in the other file when it was written."""
-        seconds = round(time.perf_counter() - self._begun, 4)
+        """Append a line, and its time to the timings."""
+        seconds = round(time.perf_counter() - self._start, 4)
         try:
             content = _line({"step": step, **line})
             written = 0
@@ -62,37 +62,38 @@ class Log:
                 written += os.pwrite(self._log, content[written:], self.size + written)
             os.write(self._timings, _line({"step": step, "seconds": seconds}))
         except OSError as error:
-            raise self._unwritten(error) from error
+            raise self._write_error(error) from error
         self.size += len(content)
         self._digest.update(content)
 
     def sync(self) -> None:
-        """Make sure that what was written outlives a power failure."""
+        """Flush to disk."""
         try:
             os.fsync(self._log)
         except OSError as error:
-            raise self._unwritten(error) from error
+            raise self._write_error(error) from error
 
     def close(self) -> None:
-        """Write no more."""
+        """Close both files."""
         os.close(self._log)
         os.close(self._timings)
 
-    def _unwritten(self, error: OSError) -> RunError:
+    def _write_error(self, error: OSError) -> RunError:
         return RunError(
             f"{error.filename or self._path} cannot be written: {error.strerror}. No checkpoint is "
-            "lost: mend it and run the same command again."
+            "lost: repair it and run the same command again."
         )
 
 
 def _line(content: Mapping[str, Any]) -> bytes:
-    return (json.dumps(_plain(content), ensure_ascii=False, allow_nan=False) + "\n").encode()
+    text = json.dumps(_nonfinite_to_null(content), ensure_ascii=False, allow_nan=False)
+    return f"{text}\n".encode()
 
 
-def _plain(value: Any) -> Any:
-    """JSON has no number that is not finite: null stands for it."""
+def _nonfinite_to_null(value: Any) -> Any:
+    """JSON has no NaN or infinity: null stands for them."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(inner) for key, inner in value.items()}
+        return {str(key): _nonfinite_to_null(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
+        return [_nonfinite_to_null(inner) for inner in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,4 +1,4 @@
-"""The loop: batches in, updates out. No files, no clock, no signals."""
+"""The training loop: batches in, updates out. No files, no clock, no signals."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from regard.seq2seq.training.seeds import seed_torch
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """What is known of an update once it is made."""
+    """The statistics of one update."""
 
     step: int
     """Counted from 1."""
@@ -29,11 +29,11 @@ class Update:
     """Each term's total / count, unweighted."""
 
     norm: float
-    """How long the gradient was before it was clipped."""
+    """Gradient norm before clipping."""
 
     rate: float
     counts: Mapping[str, int]
-    """What the batch counts: tokens, sentences."""
+    """The batch's counts: tokens, sentences."""
 
 
 def updates(
@@ -44,11 +44,11 @@ def updates(
     done: int = 0,
     autocast: bool = False,
 ) -> Iterator[Update]:
-    """Update the model once for each of the batches, and tell of it.
+    """Update the model once for each of the batches, and yield the statistics.
 
-    A batch comes in parts (often one). Their gradients are added before the update, each divided by
-    the counts of the whole, so the parts of a batch give the gradient of the whole. Update n draws
-    from (seed, "step", n) alone; `done` is the number of updates made before.
+    A batch comes in parts (often one): gradient accumulation. Each part's loss is divided by the
+    counts of all parts, so the accumulated gradient is that of the whole batch. Update n draws from
+    (seed, "step", n) alone; `done` is the number of updates made before.
     """
     device = next(model.parameters()).device
     for step, parts in enumerate(batches, done + 1):
@@ -62,29 +62,29 @@ def updates(
                     loss = _terms(model(part.to(device)), step)
                     objective = tally.objective(loss)
                 objective.backward()
-            made = tally.checked()
+            values = tally.checked()
             norm = optimiser.norm()
             if not math.isfinite(norm):
                 raise _nonfinite_error(
                     step, f"the gradient of {_some(optimiser.nonfinite())}", parts
                 )
             optimiser.step(step, norm)
-        terms = {name: total for name, (total, _) in made.items()}
-        value = math.fsum(total * weight for total, weight in made.values())
+        terms = {name: total for name, (total, _) in values.items()}
+        value = math.fsum(total * weight for total, weight in values.values())
         yield Update(step, value, terms, norm, optimiser.rate(step), tally.counts)
 
 
 def _terms(found: object, step: int) -> Loss:
     if not (isinstance(found, Mapping) and found):
         raise RunError(
-            f"the model returned no terms of a loss at step {step}. Let forward(batch) return a "
-            "LossTerm by name."
+            f"the model returned no loss terms at step {step}. Let forward(batch) return a mapping "
+            "of names to LossTerm."
         )
     return found
 
 
 class _Tally:
-    """The terms of one update over its parts, and by what they are divided."""
+    """The loss terms of one update, accumulated over its parts, with their divisors."""
 
     def __init__(self, parts: Sequence[Batch], step: int) -> None:
         self.parts, self.step = parts, step
@@ -92,7 +92,7 @@ class _Tally:
         for part in parts:
             for unit, count in part.counts().items():
                 self.counts[unit] = self.counts.get(unit, 0) + count
-        self._whole: dict[str, int] = {}
+        self._divisors: dict[str, int] = {}
         self._counted: dict[str, int] = {}
         self._weights: dict[str, float] = {}
         self._totals: list[dict[str, Tensor]] = []
@@ -101,11 +101,11 @@ class _Tally:
         """This part's share of Σ weight · total / count."""
         shares = []
         for name, term in loss.items():
-            if name not in self._whole:
-                self._whole[name] = self._divisor(name, term)
+            if name not in self._divisors:
+                self._divisors[name] = self._divisor(name, term)
             self._counted[name] = self._counted.get(name, 0) + term.count
             self._weights[name] = term.weight
-            shares.append(term.total * (term.weight / max(1, self._whole[name])))
+            shares.append(term.total * (term.weight / max(1, self._divisors[name])))
         self._totals.append({name: term.total.detach() for name, term in loss.items()})
         return sum(shares[1:], start=shares[0])
 
@@ -123,7 +123,7 @@ class _Tally:
         )
 
     def checked(self) -> dict[str, tuple[float, float]]:
-        """Each term's total / count with its weight; an error where it must not be used."""
+        """Each term's total / count with its weight; raises if one is not finite or miscounted."""
         found = []
         for totals, part in zip(self._totals, self.parts, strict=True):
             values = torch.stack([total.float() for total in totals.values()]).tolist()
@@ -132,9 +132,9 @@ class _Tally:
                 if not math.isfinite(value):
                     raise _nonfinite_error(self.step, f"the loss ({name})", [part])
         for name, count in self._counted.items():
-            if count != self._whole[name]:
+            if count != self._divisors[name]:
                 raise RunError(
-                    f"the term {name!r} was divided by {self._whole[name]} at step {self.step}, "
+                    f"the term {name!r} was divided by {self._divisors[name]} at step {self.step}, "
                     f"but its parts count {count}. Name it in the batch's counts()."
                 )
         return {
@@ -142,15 +142,15 @@ class _Tally:
                 math.fsum(part.get(name, 0.0) for part in found) / max(1, count),
                 self._weights[name],
             )
-            for name, count in self._whole.items()
+            for name, count in self._divisors.items()
         }
 
 
 def _nonfinite_error(step: int, what: str, parts: Sequence[Batch]) -> RunError:
     items = ", ".join(str(item) for part in parts for item in part.items)
     return RunError(
-        f"{what} is not finite at step {step} (items {items}). The update was not made. Look at "
-        "these items, or begin in a new folder with a lower training.rate or training.clip."
+        f"{what} is not finite at step {step} (items {items}). The update was not made. Check "
+        "these items, or train in a new folder with a lower training.rate or training.clip."
     )
 
 

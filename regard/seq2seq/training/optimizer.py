@@ -1,4 +1,4 @@
-"""AdamW with decay on matrices only, gradients clipped, the rate a function of the step."""
+"""AdamW with weight decay on matrices only, gradient clipping and a learning-rate schedule."""
 
 from collections.abc import Mapping
 
@@ -14,10 +14,10 @@ MOMENTS = ("exp_avg", "exp_avg_sq", "step")
 
 
 class Optimiser:
-    """What makes an update of gradients, and all that it remembers.
+    """AdamW with schedule, clipping and EMA.
 
-    Vectors (biases, norms) do not decay: pulling them to 0 changes what the model can say, not how
-    smooth it is. Its tensors exist from the start, so that a checkpoint is copied into them.
+    Vectors (biases, norms) have no weight decay. The moments are allocated at construction, so
+    that a checkpoint can be copied into them.
     """
 
     def __init__(self, model: nn.Module, options: TrainingOptions) -> None:
@@ -51,11 +51,11 @@ class Optimiser:
         return self._rate(step)
 
     def clear(self) -> None:
-        """Forget the gradients."""
+        """Zero the gradients."""
         self._adam.zero_grad(set_to_none=True)
 
     def norm(self) -> float:
-        """How long the gradient is, over all parameters; not finite if any part of it is not."""
+        """The gradient norm over all parameters; not finite if any gradient is not."""
         gradients = [p.grad for p in self._named.values() if p.grad is not None]
         return float(nn.utils.get_total_norm(gradients))
 
@@ -69,10 +69,10 @@ class Optimiser:
 
     @torch.no_grad()
     def step(self, number: int, norm: float) -> None:
-        """Update the weights, and their average, by a gradient that is so long."""
+        """Update the weights and their EMA; `norm` is the gradient's norm, for clipping."""
         clipped = bool(self._clip) and norm > self._clip
         if self._fused:
-            # Divided as it is used: to do so beforehand is one more walk through all gradients.
+            # Scaled inside the fused step: clipping beforehand is one more pass over all gradients.
             self._adam.grad_scale = torch.tensor(norm / self._clip) if clipped else None  # type: ignore[attr-defined]
         elif clipped:
             nn.utils.clip_grads_with_norm_(self._named.values(), self._clip, torch.tensor(norm))
@@ -83,7 +83,7 @@ class Optimiser:
             self.average.update(number)
 
     def tensors(self) -> Mapping[str, Tensor]:
-        """What it remembers, by name: `exp_avg/encoder.weight`."""
+        """Its state by name: `exp_avg/encoder.weight`."""
         return {
             f"{moment}/{name}": self._adam.state[parameter][moment]
             for name, parameter in self._named.items()

@@ -1,4 +1,4 @@
-"""How to train, in plain values."""
+"""The options of training, as plain values."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,7 +8,7 @@ from regard.seq2seq.errors import ConfigError
 MAY_CHANGE = frozenset(
     {"steps", "save_every", "validate_every", "keep", "patience", "device", "threads"}
 )
-"""Options that may differ when a run goes on. All others would make it another run."""
+"""Options that may change on resume. All others would make it another run."""
 
 NAMED = {
     "positive": ("steps", "save_every", "validate_every", "keep", "accumulate", "rate"),
@@ -19,33 +19,33 @@ NAMED = {
 
 @dataclass(frozen=True, slots=True)
 class TrainingOptions:
-    """How to train. Updates are counted from 1; whatever happens "every n" happens after n."""
+    """Options of training. Updates are counted from 1; "every n" means after n, 2n, … of them."""
 
     steps: int = 10_000
-    """How many updates in all."""
+    """Number of updates."""
 
     save_every: int = 500
-    """A checkpoint is written after so many updates; also when the run stops or has a new best."""
+    """Updates between checkpoints; one is also saved at the end, at a signal and for a new best."""
 
     validate_every: int = 500
     keep: int = 3
-    """How many of the last checkpoints stay. The best stays too."""
+    """How many of the latest checkpoints are kept. The best is kept, too."""
 
     patience: int = 0
-    """Stop after so many validations in a row without a new best; 0 for never."""
+    """Early stopping: validations in a row without a new best; 0 for never."""
 
     watch: str = "loss"
-    """Which score of the validation tells the best."""
+    """The validation metric that selects the best checkpoint."""
 
     seed: int = 1
     rate: float = 1e-3
-    """The highest learning rate."""
+    """Peak learning rate."""
 
     schedule: Literal["cosine", "inverse_root", "constant"] = "cosine"
-    """How the rate falls after the warm-up."""
+    """How the learning rate decays after the warm-up."""
 
     warmup: int = 0
-    """Over how many updates the rate rises."""
+    """Number of warm-up updates."""
 
     decay: float = 0.01
     """AdamW's weight decay, for matrices only."""
@@ -53,22 +53,22 @@ class TrainingOptions:
     first_momentum: float = 0.9
     second_momentum: float = 0.98
     clip: float = 1.0
-    """The longest gradient; a longer one is shortened to it; 0 for no limit."""
+    """Maximum gradient norm; 0 for no clipping."""
 
     ema: float = 0.0
-    """How much of the averaged weights stays at each update, 0.999 say; 0 for no average."""
+    """Decay of the weights' exponential moving average, 0.999 say; 0 for no average."""
 
     accumulate: int = 1
-    """How many batches make one update."""
+    """Gradient accumulation: batches per update."""
 
     threads: int = 0
-    """How many threads torch may use; 0 for as many as it likes."""
+    """Number of torch threads; 0 for torch's default."""
 
     device: str = "cpu"
-    """A device of torch's, or "auto": a GPU if there is one."""
+    """A torch device, or "auto": a GPU if there is one."""
 
     autocast: bool = False
-    """Compute the loss in bfloat16 where torch thinks it safe; on a CPU never."""
+    """Compute the loss under bfloat16 autocast; never on a CPU."""
 
     def __post_init__(self) -> None:
         allowed = {

@@ -1,4 +1,4 @@
-"""What a run is given, what it gives back, and what it hears from a validation."""
+"""The input of a run, its outcome, and the result of a validation."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,41 +14,41 @@ from regard.seq2seq.training.run_state import BestStep
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """Scores, and a few texts for people."""
+    """Metrics, and a few sample outputs."""
 
     scores: Mapping[str, float]
     samples: Sequence[str] = ()
     picture: str = ""
-    """What was read for one of them, for a terminal; not in the log."""
+    """The attention map of one of them, for a terminal; not in the log."""
 
     lower_is_better: Collection[str] = ("loss",)
-    """Scores of which less is better."""
+    """Metrics of which lower is better."""
 
 
 Validate = Callable[[nn.Module, int], Mapping[str, float] | Validation]
-"""Judge the model, which has its averaged weights if there are any, after this step."""
+"""Evaluate the model, with its averaged weights if there are any, after this step."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingJob:
-    """What is trained, on what, and how it is judged."""
+    """What is trained, on what, and how it is validated."""
 
     model: nn.Module
-    """Called with a batch it is the loss; built after `seed_torch(seed, "initialisation")`."""
+    """Returns the loss of a batch; built after `seed_torch(seed, "initialisation")`."""
 
     corpus: Corpus[Any]
     codec: Codec[Any, Any]
     plan: Plan
     validate: Validate | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """The rest of the configuration, for the record: none of it may change when a run goes on, so
-    what may (where a file lies, how much is printed) is left out."""
+    """The rest of the configuration: none of it may change on resume, so what may (paths of files,
+    how much is printed) is left out."""
 
     data: Mapping[str, str] = field(default_factory=dict)
     """A hash of each file of examples, by its role ("train", "valid"), and of each tokenizer."""
 
-    asked: Mapping[str, Any] = field(default_factory=dict)
-    """How the model is asked, for the record: that may change, and is told when it has."""
+    inference: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of inference: these may change, which is noted."""
 
 
 Ending = Literal["finished", "stopped early", "interrupted", "finished before"]
@@ -60,7 +60,7 @@ class Outcome:
 
     ending: Ending
     step: int
-    """How many updates are made."""
+    """Number of updates made."""
 
     checkpoint: Path
     """The last one."""
@@ -70,7 +70,7 @@ class Outcome:
 
     @property
     def code(self) -> int:
-        """With what a command leaves: 143 after SIGTERM, 130 after Ctrl-C, else 0."""
+        """Exit code of a command: 143 after SIGTERM, 130 after Ctrl-C, else 0."""
         return 0 if self.signal is None else 128 + self.signal
 
     @property
@@ -82,11 +82,14 @@ class Outcome:
         best = "" if self.best is None else f"; best {self.best.value:.4g} at step {self.best.step}"
         match self.ending:
             case "interrupted":
-                said = f"stopped and saved at step {self.step}; run the same command to go on"
+                text = f"stopped and saved at step {self.step}; run the same command to resume"
             case "finished before":
-                said = f"already finished at step {self.step}; to go on, raise {self._limit}"
+                text = f"already finished at step {self.step}; to continue, raise {self._limit}"
             case "stopped early":
-                said = f"no better for training.patience validations: finished at step {self.step}"
+                text = (
+                    f"early stopping at step {self.step}: no new best for training.patience "
+                    "validations"
+                )
             case _:
-                said = f"finished at step {self.step}"
-        return said + best
+                text = f"finished at step {self.step}"
+        return text + best

@@ -1,4 +1,4 @@
-"""What a person sees of a run: nothing, lines, or a bar."""
+"""Progress reports of a run: none, lines, or a progress bar."""
 
 import sys
 import time
@@ -22,7 +22,7 @@ from regard.seq2seq.training.outcome import Outcome, Validation
 
 @runtime_checkable
 class TextOutput(Protocol):
-    """Where lines go: a file, a terminal, a string."""
+    """A text stream: a file, a terminal, a string."""
 
     def write(self, text: str, /) -> int: ...
 
@@ -33,10 +33,10 @@ class TextOutput(Protocol):
 
 @runtime_checkable
 class Reporter(Protocol):
-    """Hears how a run goes. It changes nothing."""
+    """Callbacks of a run. They change nothing."""
 
     def started(self, step: int, steps: int) -> None:
-        """So many updates are made, of so many."""
+        """`step` of `steps` updates are already made."""
 
     def progressed(self, update: Update) -> None: ...
 
@@ -45,14 +45,14 @@ class Reporter(Protocol):
     def saved(self, path: Path) -> None: ...
 
     def noted(self, line: str) -> None:
-        """Something that a person should know."""
+        """A note for the user."""
 
     def finished(self, outcome: Outcome | None) -> None:
-        """The last that is heard; None if an error ended it, which is told elsewhere."""
+        """The last callback; None if the run raised an error, which is reported elsewhere."""
 
 
 class NullReporter:
-    """Says nothing."""
+    """Reports nothing."""
 
     def started(self, step: int, steps: int) -> None: ...
 
@@ -68,7 +68,7 @@ class NullReporter:
 
 
 class LineReporter:
-    """Lines, for a file or a pipe: one every few seconds, and one for whatever happens."""
+    """Lines, for a file or a pipe: one every few seconds, and one for each event."""
 
     def __init__(
         self,
@@ -80,36 +80,38 @@ class LineReporter:
         self._every, self._clock = every, clock
         self._pace = _Pace(clock)
         self._steps = 0
-        self._told = 0.0
+        self._last_report = 0.0
 
     def started(self, step: int, steps: int) -> None:
-        self._steps, self._told = steps, self._clock()
+        self._steps, self._last_report = steps, self._clock()
         self._pace = _Pace(self._clock)
-        self._say(f"going on after step {step} of {steps}" if step else f"{steps} steps to go")
+        self._write(f"resuming after step {step} of {steps}" if step else f"{steps} steps to go")
 
     def progressed(self, update: Update) -> None:
         self._pace.count(update)
-        if self._clock() - self._told >= self._every or update.step == self._steps:
-            self._told = self._clock()
+        if self._clock() - self._last_report >= self._every or update.step == self._steps:
+            self._last_report = self._clock()
             left = self._pace.left(self._steps - update.step)
-            self._say(f"step {update.step}/{self._steps}  {self._pace.said(update)}  {left} left")
+            self._write(
+                f"step {update.step}/{self._steps}  {self._pace.summary(update)}  {left} left"
+            )
 
     def validated(self, step: int, validation: Validation, best: bool) -> None:
-        self._say(_validation_text(step, validation, best))
+        self._write(_validation_text(step, validation, best))
         for line in _shown(validation):
-            self._say(line)
+            self._write(line)
 
     def saved(self, path: Path) -> None:
-        self._say(f"saved {path}")
+        self._write(f"saved {path}")
 
     def noted(self, line: str) -> None:
-        self._say(f"note: {line}")
+        self._write(f"note: {line}")
 
     def finished(self, outcome: Outcome | None) -> None:
         if outcome is not None:
-            self._say(str(outcome))
+            self._write(str(outcome))
 
-    def _say(self, line: str) -> None:
+    def _write(self, line: str) -> None:
         self._stream.write(escaped(line) + "\n")
         self._stream.flush()
 
@@ -126,44 +128,44 @@ class RichReporter:
         self._bar = Progress(
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[said]}"),
+            TextColumn("{task.fields[summary]}"),
             TimeRemainingColumn(),
             console=self._console,
             get_time=clock,
         )
-        self._task = self._bar.add_task("training", total=None, said="")
+        self._task = self._bar.add_task("training", total=None, summary="")
 
     def started(self, step: int, steps: int) -> None:
-        self._pace = _Pace(self._clock)  # what was made ready before is no part of it
+        self._pace = _Pace(self._clock)  # the time of setup does not count
         self._bar.update(self._task, completed=step, total=steps)
         self._bar.start()
 
     def progressed(self, update: Update) -> None:
         self._pace.count(update)
-        self._bar.update(self._task, completed=update.step, said=self._pace.said(update))
+        self._bar.update(self._task, completed=update.step, summary=self._pace.summary(update))
 
     def validated(self, step: int, validation: Validation, best: bool) -> None:
-        self._say(_validation_text(step, validation, best))
+        self._write(_validation_text(step, validation, best))
         for line in _shown(validation):
-            self._say(line)
+            self._write(line)
 
     def saved(self, path: Path) -> None: ...
 
     def noted(self, line: str) -> None:
-        self._say(f"note: {line}")
+        self._write(f"note: {line}")
 
     def finished(self, outcome: Outcome | None) -> None:
         self._bar.stop()
         if outcome is not None:
-            self._say(str(outcome))
+            self._write(str(outcome))
 
-    def _say(self, line: str) -> None:
+    def _write(self, line: str) -> None:
         self._console.print(escaped(line), markup=False, highlight=False)
 
 
 def reporter(stream: TextOutput | None = None) -> Reporter:
     """A bar on a terminal, lines elsewhere."""
-    stream = unescaping(sys.stderr if stream is None else stream)  # a bar needs its commands
+    stream = unescaping(sys.stderr if stream is None else stream)  # a bar needs its control codes
     return (
         RichReporter(Console(file=cast(IO[str], stream)))
         if stream.isatty()
@@ -172,11 +174,11 @@ def reporter(stream: TextOutput | None = None) -> Reporter:
 
 
 class _Pace:
-    """How fast it goes: counted by tokens where there are any."""
+    """Throughput, in tokens per second where there are any, and time left."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._begun = clock()
+        self._start = clock()
         self._unit, self._counted, self._updates = "tokens", 0, 0
 
     def count(self, update: Update) -> None:
@@ -185,19 +187,19 @@ class _Pace:
         self._counted += update.counts.get(self._unit, 1)
         self._updates += 1
 
-    def said(self, update: Update) -> str:
-        pace = self._counted / max(1e-9, self._clock() - self._begun)
+    def summary(self, update: Update) -> str:
+        pace = self._counted / max(1e-9, self._clock() - self._start)
         return f"loss {update.loss:.4f}  {pace:,.0f} {self._unit}/s"
 
     def left(self, updates: int) -> str:
-        seconds = (self._clock() - self._begun) / max(1, self._updates) * updates
+        seconds = (self._clock() - self._start) / max(1, self._updates) * updates
         minutes, seconds = divmod(round(seconds), 60)
         hours, minutes = divmod(minutes, 60)
         return f"{hours}:{minutes:02d}:{seconds:02d}"
 
 
 def _shown(validation: Validation) -> list[str]:
-    """Samples, and what was read for one of them, indented below the scores."""
+    """Samples, and the attention map of one of them, indented below the scores."""
     lines = [*validation.samples, *validation.picture.splitlines()]
     return [f"  {line}" for line in lines]
 

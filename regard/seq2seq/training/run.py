@@ -5,9 +5,9 @@
     timings.jsonl                 when those lines were written
     checkpoints/step-00000500/    the last few and the best
 
-Run again, it goes on where it was, to the bit: weights, optimiser, average, batches and log are
-those of a run never stopped, given as many threads on such a processor. Nothing is triggered by
-the clock. In a folder, only a run's own checkpoints are ever deleted.
+The same call again resumes, bit-identically: weights, optimiser, average, batches and log are
+those of an uninterrupted run, given the same number of threads and the same CPU level. Nothing is
+triggered by the clock. In a folder, only a run's own checkpoints are ever deleted.
 """
 
 import math
@@ -41,9 +41,9 @@ def run(
     job: TrainingJob,
     options: TrainingOptions,
     reporter: Reporter | None = None,
-    after: After = checkpoints.nothing,
+    after: After = checkpoints.no_hook,
 ) -> Outcome:
-    """Train in a folder, or go on there, until it is done or a signal comes.
+    """Train in a folder, or resume there, until the end or a signal.
 
     `after` is called with the name of each stage of a save: tests kill the process there.
     """
@@ -52,22 +52,23 @@ def run(
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RunError(
-            f"{directory} cannot be made: {error.strerror}. Give another folder."
+            f"{directory} cannot be created: {error.strerror}. Give another folder."
         ) from error
-    heard = NullReporter() if reporter is None else reporter
+    reporter = NullReporter() if reporter is None else reporter
     with Lock(directory), Signals() as signals, _threads(options.threads):
         outcome: Outcome | None = None
         try:
-            going = _Run(Checkpoints(directory, options.keep, after), job, options, heard)
-            with closing(going.begin(directory)):
-                outcome = going.on(signals)
+            store = Checkpoints(directory, options.keep, after)
+            current = _Run(store, job, options, reporter)
+            with closing(current.start_or_resume(directory)):
+                outcome = current.train(signals)
         finally:
-            heard.finished(outcome)
+            reporter.finished(outcome)
     return outcome
 
 
 class _Run:
-    """A run that goes on: where it stands, and what is due after each update."""
+    """A run in progress: its state, and what is due after each update."""
 
     def __init__(
         self,
@@ -76,25 +77,26 @@ class _Run:
         options: TrainingOptions,
         reporter: Reporter,
     ) -> None:
-        self.job, self.options, self.reporter, self.store = job, options, reporter, checkpoints
+        self.job, self.options, self.reporter = job, options, reporter
+        self.checkpoints = checkpoints
         device = _device(options.device)
         self.model = job.model.to(device)
         self.autocast = options.autocast and device.type != "cpu"
         self.optimiser = Optimiser(self.model, options)
-        self.feed = BatchStream(job.corpus, job.codec, job.plan, options.accumulate)
-        self.identity = identity(options, job.settings, job.data, job.asked)
+        self.batches = BatchStream(job.corpus, job.codec, job.plan, options.accumulate)
+        self.identity = identity(options, job.settings, job.data, job.inference)
         self.step, self.validations_since_best = 0, 0
         self.best: BestStep | None = None
         self.log: Log
 
-    def begin(self, directory: Path) -> Log:
-        """Take up the last checkpoint, or write the first; the log is open from then on."""
-        self.store.tidy()
-        found = self.store.newest()
+    def start_or_resume(self, directory: Path) -> Log:
+        """Restore the latest checkpoint, or write the first one; returns the open log."""
+        self.checkpoints.tidy()
+        found = self.checkpoints.newest()
         if found is None:
             if (directory / LOG).exists():
                 raise RunError(
-                    f"{directory} has a {LOG} but no checkpoint, so it is no run of ours. "
+                    f"{directory} has a {LOG} but no checkpoint, so it is not a run. "
                     "Give another folder."
                 )
             self._save(0, EMPTY)
@@ -104,21 +106,21 @@ class _Run:
         self._restore(found)
         self.log = Log(directory, found.record.log)
         if self.log.lost:
-            notes.append(f"{self.log.lost} bytes of {directory / LOG} are gone")
+            notes.append(f"{self.log.lost} bytes of {directory / LOG} are missing")
         elif self.log.hash != found.record.log_hash:
-            notes.append(f"{directory / LOG} is not what this run wrote; it goes on after it")
+            notes.append(f"{directory / LOG} was changed since the checkpoint; appending to it")
         for line in notes:
             self.reporter.noted(line)
         return self.log
 
-    def on(self, signals: Signals) -> Outcome:
-        """Go on to the end."""
+    def train(self, signals: Signals) -> Outcome:
+        """Update until the end, early stopping or a signal."""
         if self._over():
             return self._outcome("finished before")
         self.reporter.started(self.step, self.options.steps)
         options = self.options
         made = updates(
-            self.model, self.feed, self.optimiser, options.seed, self.step, self.autocast
+            self.model, self.batches, self.optimiser, options.seed, self.step, self.autocast
         )
         for update in made:
             better = self._advance(update)
@@ -130,32 +132,32 @@ class _Run:
                 return self._outcome(over)
             if signals.received:
                 return self._outcome("interrupted", signals.received)
-        raise AssertionError("a feed never ends")
+        raise AssertionError("a batch stream never ends")
 
     def _restore(self, found: FoundCheckpoint) -> None:
         record = found.record
         for name, tensors in self._tensors().items():
             if name not in found.files:
-                raise RunError(f"{found.path} has no {name}. Begin in another folder.")
+                raise RunError(f"{found.path} has no {name}. Train in another folder.")
             checkpoint_files.restore(tensors, found.files[name], str(found.path / name))
         self.step, self.best, self.validations_since_best = (
             record.step,
             record.best,
             record.validations_since_best,
         )
-        self.feed.epoch, self.feed.position = record.epoch, record.position
+        self.batches.epoch, self.batches.position = record.epoch, record.position
 
     def _advance(self, update: Update) -> bool:
-        """Note an update and validate if that is due; is there a new best?"""
+        """Log an update and validate if that is due; is there a new best?"""
         self.step = update.step
         line = {"loss": update.loss, "terms": update.terms, "gradient": update.norm}
         self.log.write(update.step, {**line, "rate": update.rate, "counts": update.counts})
         self.reporter.progressed(update)
         options = self.options
         due = update.step % options.validate_every == 0 or update.step == options.steps
-        return due and self._validated()
+        return due and self._validate()
 
-    def _validated(self) -> bool:
+    def _validate(self) -> bool:
         """Validate, with the averaged weights if there are any; is there a new best?"""
         if self.job.validate is None:
             return False
@@ -177,8 +179,8 @@ class _Run:
             return float(scores[watch])
         near = get_close_matches(watch, scores, 1, 0.0)
         raise ConfigError(
-            f"training.watch is {watch!r}, but the validation gives "
-            f"{', '.join(scores) or 'nothing'}. Give {near[0] if near else 'it a score'}."
+            f"training.watch is {watch!r}, but the metrics of the validation are "
+            f"{', '.join(scores) or 'none'}. Give {near[0] if near else 'it a metric'}."
         )
 
     def _better(self, validation: Validation) -> bool:
@@ -198,18 +200,18 @@ class _Run:
         return "stopped early" if patience and self.validations_since_best >= patience else None
 
     def _save(self, log: int, log_hash: str) -> None:
-        """Save what stands between two updates."""
+        """Save the state between two updates."""
         if self.step:
             self.log.sync()
         record = RunState(
-            self.step, self.feed.epoch, self.feed.position,
+            self.step, self.batches.epoch, self.batches.position,
             self.best, self.validations_since_best, log, log_hash, self.identity,
         )  # fmt: skip
-        path = self.store.save(record, self._tensors())
+        path = self.checkpoints.save(record, self._tensors())
         self.reporter.saved(path)
 
     def _tensors(self) -> dict[str, Mapping[str, Tensor]]:
-        """All that a checkpoint holds, by file."""
+        """The tensors of a checkpoint, by file."""
         tensors: dict[str, Mapping[str, Tensor]] = {
             MODEL: checkpoints.weights(self.model),
             OPTIMISER: self.optimiser.tensors(),
@@ -219,7 +221,7 @@ class _Run:
         return tensors
 
     def _outcome(self, ending: Ending, signal: int | None = None) -> Outcome:
-        return Outcome(ending, self.step, self.store.path(self.step), self.best, signal)
+        return Outcome(ending, self.step, self.checkpoints.path(self.step), self.best, signal)
 
 
 def _device(name: str) -> torch.device:

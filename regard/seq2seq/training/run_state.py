@@ -1,4 +1,4 @@
-"""Where a run stands, and whether it is still the same run."""
+"""The state of a run that is not tensors, and whether a resumed run is still the same run."""
 
 import dataclasses
 import json
@@ -25,7 +25,7 @@ class BestStep:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What makes a run this run, and on what it was computed."""
+    """What identifies a run: settings and data; and the setup it was computed on."""
 
     settings: Mapping[str, Any]
     """The configuration, flat: `training.rate` and its value."""
@@ -35,25 +35,25 @@ class Identity:
 
     threads: int
     versions: Mapping[str, str]
-    asked: Mapping[str, Any] = field(default_factory=dict)
-    """How it is asked, flat: `decoding.beam` and its value. That may change."""
+    inference: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of inference, flat: `decoding.beam` and its value. These may change."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunState:
-    """Where a run stands after an update; all that is saved and is not a tensor."""
+    """The state of a run after an update: all of a checkpoint that is not a tensor."""
 
     step: int
     epoch: int
     position: int
-    """How many updates of this epoch are made."""
+    """Number of updates made in this epoch."""
 
     best: BestStep | None
     validations_since_best: int
-    """How many validations there were since the best."""
+    """For early stopping."""
 
     log: int
-    """How many bytes of the log belong to this."""
+    """Size of the log at this step, in bytes."""
 
     log_hash: str
     """Their SHA-256."""
@@ -61,23 +61,23 @@ class RunState:
     identity: Identity
 
     def to_json(self) -> bytes:
-        """The record as the content of a file."""
+        """The content of `record.json`."""
         return json.dumps(dataclasses.asdict(self), indent=1, sort_keys=True).encode()
 
     @classmethod
     def from_json(cls, content: bytes, where: str) -> "RunState":
-        """The record that such a file holds."""
+        """Parse and validate the content of `record.json`."""
         try:
             found = parse_json(content)
             best = None if found["best"] is None else BestStep(**found["best"])
-            made = cls(**found | {"best": best, "identity": Identity(**found["identity"])})
-            made.check()
+            state = cls(**found | {"best": best, "identity": Identity(**found["identity"])})
+            state.check()
         except (ValueError, TypeError, KeyError) as error:
-            raise RunError(f"{where} is no record of a run ({str(error)[:100]}).") from error
-        return made
+            raise RunError(f"{where} is not the state of a run ({str(error)[:100]}).") from error
+        return state
 
     def check(self) -> None:
-        """Raise a `ValueError` if something in it cannot be."""
+        """Raise a `ValueError` if a value is out of range or of the wrong type."""
         counts = [
             self.step,
             self.epoch,
@@ -89,16 +89,16 @@ class RunState:
         if self.best is not None:
             counts.append(self.best.step)
             if not (isinstance(self.best.value, float | int) and math.isfinite(self.best.value)):
-                raise ValueError("the best is no number")
+                raise ValueError("the best value is not a finite number")
         if not all(type(count) is int and 0 <= count < LARGEST for count in counts):
-            raise ValueError("a count is none")
-        named = self.identity.settings, self.identity.asked
+            raise ValueError("a count is not an integer from 0 on")
+        named = self.identity.settings, self.identity.inference
         texts = self.identity.data, self.identity.versions
         if not all(isinstance(table, dict) for table in named + texts):
-            raise ValueError("its identity is none")
-        said = [self.log_hash, *(text for table in texts for text in table.values())]
-        if not all(isinstance(text, str) for text in said):
-            raise ValueError("a hash is none")
+            raise ValueError("the identity is not made of tables")
+        hashes = [self.log_hash, *(text for table in texts for text in table.values())]
+        if not all(isinstance(text, str) for text in hashes):
+            raise ValueError("a hash is not a string")
 
 
 LARGEST = 1 << 62
@@ -108,11 +108,11 @@ def identity(
     options: TrainingOptions,
     settings: Mapping[str, Any],
     data: Mapping[str, str],
-    asked: Mapping[str, Any] | None = None,
+    inference: Mapping[str, Any] | None = None,
 ) -> Identity:
-    """What the run is now. `settings` is the rest of the configuration, nested or flat.
+    """The identity of this run now. `settings` is the rest of the configuration, nested or flat.
 
-    Where both have a key of the same name, it is how the loop is told.
+    Where both have a key of the same name, the value in `options` wins.
     """
     flat = _as_saved(settings) | _as_saved({"training": dataclasses.asdict(options)})
     versions = {
@@ -120,22 +120,22 @@ def identity(
         "python": platform.python_version(),
         "processor": torch.backends.cpu.get_cpu_capability(),
     }
-    return Identity(flat, dict(data), torch.get_num_threads(), versions, _as_saved(asked or {}))
+    return Identity(flat, dict(data), torch.get_num_threads(), versions, _as_saved(inference or {}))
 
 
 def compare(saved: Identity, now: Identity) -> list[str]:
-    """What is to be told of a run that goes on; an error that names the key if it may not."""
+    """Notes for a resumed run; an error that names the key if it may not be resumed."""
     for key in differing(saved, now):
-        was, given = _said(saved.settings, key), _said(now.settings, key)
+        was, given = _shown(saved.settings, key), _shown(now.settings, key)
         raise ConfigError(
-            f"{key} was {was} when this run began and is {given} now. Put it back, or begin "
+            f"{key} was {was} when this run started and is {given} now. Change it back, or train "
             f"in another folder. (May change: {', '.join(sorted(FREE))}.)"
         )
     for name in sorted(set(saved.data) | set(now.data)):
         if saved.data.get(name) != now.data.get(name):
             raise RunError(
-                f"the data {name!r} is not what this run began with. Put it back, or begin in "
-                "another folder."
+                f"the data {name!r} has changed since this run started. Change it back, or train "
+                "in another folder."
             )
     return _notes(saved, now)
 
@@ -146,7 +146,7 @@ FREE = frozenset(f"training.{name}" for name in MAY_CHANGE)
 def differing(saved: Identity, now: Identity) -> Iterator[str]:
     """Settings that may not differ, and do."""
     for key in sorted((set(saved.settings) | set(now.settings)) - FREE):
-        if _said(saved.settings, key) != _said(now.settings, key):
+        if _shown(saved.settings, key) != _shown(now.settings, key):
             yield key
 
 
@@ -156,26 +156,26 @@ def same_run(one: Identity, other: Identity) -> bool:
 
 
 def check_loaded(found: Identity, now: Identity, configuration: str, weights: str) -> list[str]:
-    """Raise if weights belong to another configuration; what is to be told if not.
+    """Raise if weights belong to another configuration; else notes on settings that changed.
 
     Args:
-        found: What was saved with the weights.
-        now: What the run's folder says.
-        configuration: The name of its file, for people.
-        weights: That of the checkpoint.
+        found: The identity saved with the weights.
+        now: The identity by the run's folder.
+        configuration: Path of the configuration, for messages.
+        weights: Path of the checkpoint.
     """
     for key in differing(found, now):
-        # What a later version has and this run had not, it had not been told.
+        # A key that a later version added was not saved with this run: it has its default.
         if key in found.settings:
-            was, given = _said(found.settings, key), _said(now.settings, key)
+            was, given = _shown(found.settings, key), _shown(now.settings, key)
             raise ConfigError(
                 f"{configuration}: {key} is {given:.100}, but {weights} was trained with "
-                f"{was:.100}. Put it back; it cannot change any more."
+                f"{was:.100}. Change it back: it is fixed after training."
             )
     return [
-        f"{key} is {_said(now.asked, key)} and was {_said(found.asked, key)} when it was saved"
-        for key in sorted(set(found.asked) & set(now.asked))
-        if _said(now.asked, key) != _said(found.asked, key)
+        f"{key} is {_shown(now.inference, key)} and was {_shown(found.inference, key)} when saved"
+        for key in sorted(set(found.inference) & set(now.inference))
+        if _shown(now.inference, key) != _shown(found.inference, key)
     ]
 
 
@@ -193,19 +193,20 @@ def _notes(saved: Identity, now: Identity) -> list[str]:
     notes = []
     if changed:
         notes.append(
-            "from here on not to the bit what a run never stopped gives: " + "; ".join(changed)
+            "resumed on a different setup: results are no longer bit-identical: "
+            + "; ".join(changed)
         )
     if was != steps and now.settings.get("training.schedule") == "cosine":
-        notes.append(f"training.steps was {was} and is {steps}: the rate follows the new number")
+        notes.append(f"training.steps was {was} and is {steps}: the cosine schedule follows it")
     return notes
 
 
-def _said(settings: Mapping[str, Any], key: str) -> str:
+def _shown(settings: Mapping[str, Any], key: str) -> str:
     return json.dumps(settings[key], ensure_ascii=False) if key in settings else "not given"
 
 
 def _as_saved(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Flat, and as JSON gives it back: lists for tuples, for one."""
+    """Flat, after a JSON round trip: lists for tuples, for one."""
     return json.loads(json.dumps(dict(_flat(settings)), sort_keys=True, default=str))
 
 

@@ -1,4 +1,4 @@
-"""The learning rate as a pure function of the step: a rise, then a fall."""
+"""Learning-rate schedules as pure functions of the step: warm-up, then decay."""
 
 import math
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from regard.seq2seq.errors import ConfigError
 from regard.seq2seq.training.options import TrainingOptions
 
 Schedule = Callable[[int], float]
-"""The rate of the update with this number, counted from 1."""
+"""The learning rate of a step, counted from 1."""
 
 
 def cosine(step: int, warmup: int, steps: int) -> float:

@@ -1,6 +1,6 @@
-"""Every draw is a function of (seed, purpose, counter), never of a generator that lives on.
+"""Every random draw is a function of (seed, purpose, counter), never of a long-lived generator.
 
-So a run that was stopped draws what it would have drawn, and no generator's state is saved.
+So a resumed run draws the same numbers, and no generator's state is saved.
 """
 
 import hashlib
@@ -9,7 +9,7 @@ import torch
 
 
 def derive_seed(seed: int, purpose: str, counter: int = 0) -> int:
-    """A number for this draw and no other, the same on every machine.
+    """The seed of this draw alone, the same on every machine.
 
     >>> derive_seed(1, "step", 7) == derive_seed(1, "step", 7)
     True
@@ -21,8 +21,8 @@ def derive_seed(seed: int, purpose: str, counter: int = 0) -> int:
 
 
 def seed_torch(seed: int, purpose: str, counter: int = 0) -> None:
-    """Let torch draw from here on what belongs to this purpose and counter.
+    """Seed torch's generators for this purpose and counter.
 
-    A model is built after `settle(seed, "initialisation")`; the loop settles before each update.
+    A model is built after `seed_torch(seed, "initialisation")`; the loop seeds before each update.
     """
     torch.manual_seed(derive_seed(seed, purpose, counter))

@@ -1,17 +1,17 @@
-"""SIGTERM and Ctrl-C, heard but not yet obeyed: a run stops between two updates."""
+"""SIGTERM and Ctrl-C, deferred: a run stops between two updates."""
 
 import signal
 import threading
 from types import FrameType, TracebackType
 from typing import Any
 
-HEARD = (signal.SIGTERM, signal.SIGINT)
+HANDLED = (signal.SIGTERM, signal.SIGINT)
 
 
 class Signals:
-    """Within a `with` block, the first signal is remembered; a second one acts as it always did.
+    """Within a `with` block, the first signal is recorded; a second one has its usual effect.
 
-    Only the main thread hears signals; in another, none is ever received.
+    Only the main thread can handle signals; in another, none is ever received.
     """
 
     def __init__(self) -> None:
@@ -20,7 +20,7 @@ class Signals:
 
     def __enter__(self) -> "Signals":
         if threading.current_thread() is threading.main_thread():
-            self._before = {number: signal.signal(number, self._hear) for number in HEARD}
+            self._before = {number: signal.signal(number, self._record) for number in HANDLED}
         return self
 
     def __exit__(
@@ -31,7 +31,7 @@ class Signals:
     ) -> None:
         self._restore()
 
-    def _hear(self, number: int, frame: FrameType | None) -> None:
+    def _record(self, number: int, frame: FrameType | None) -> None:
         self.received = signal.Signals(number)
         self._restore()
 

@@ -1,4 +1,4 @@
-"""The aligner learns who belongs to whom from pairs alone."""
+"""The aligner learns word alignments from pairs alone."""
 
 import random
 
@@ -13,7 +13,7 @@ WORDS, FILLER = 30, "um"
 
 
 def corpus(count: int, seed: int) -> tuple[list[Pair], list[Gold]]:
-    """Sentences turned word by word, two neighbours swapped, with words that mean nothing."""
+    """Word-by-word translations, two neighbours swapped, with filler words aligned to NULL."""
     draw = random.Random(seed)
     pairs, gold = [], []
     for line in range(count):
@@ -33,7 +33,7 @@ def corpus(count: int, seed: int) -> tuple[list[Pair], list[Gold]]:
     return pairs, gold
 
 
-def made(pairs: list[Pair]) -> tuple[Aligner, PairCodec]:
+def build(pairs: list[Pair]) -> tuple[Aligner, PairCodec]:
     texts = (
         AlignmentWords.build([p.source for p in pairs]),
         AlignmentWords.build([p.target or "" for p in pairs]),
@@ -48,9 +48,9 @@ def made(pairs: list[Pair]) -> tuple[Aligner, PairCodec]:
     return Aligner(sides[0], sides[1], jumps=3), PairCodec(*texts)
 
 
-def learned(pairs: list[Pair], steps: int, shown: int = 0) -> tuple[Aligner, PairCodec]:
-    """An aligner that knows the words of all pairs, and was shown the first of them."""
-    model, codec = made(pairs)
+def trained(pairs: list[Pair], steps: int, shown: int = 0) -> tuple[Aligner, PairCodec]:
+    """An aligner with the vocabulary of all pairs, trained on the first `shown` of them."""
+    model, codec = build(pairs)
     pairs = pairs[: shown or len(pairs)]
     batches = (
         [codec.collate(range(64), [pairs[(64 * step + n) % len(pairs)] for n in range(64)])]
@@ -61,9 +61,9 @@ def learned(pairs: list[Pair], steps: int, shown: int = 0) -> tuple[Aligner, Pai
     return model.eval(), codec
 
 
-def test_it_finds_what_the_words_were_made_of() -> None:
+def test_it_recovers_the_gold_alignment() -> None:
     pairs, gold = corpus(600, seed=1)
-    model, codec = learned(pairs, steps=100)
+    model, codec = trained(pairs, steps=100)
     batch = codec.collate(range(100), pairs[:100])
     found = model.posteriors(batch)
     links = []
@@ -76,7 +76,7 @@ def test_it_finds_what_the_words_were_made_of() -> None:
 
 
 def inflected(count: int, seed: int, *, new: bool) -> tuple[list[Pair], list[Gold]]:
-    """Three stems in any order, each with any ending; some forms are kept for what is `new`."""
+    """Three stems in any order, each with any ending; some forms are held out for `new`."""
     letters = random.Random(7)
     stems = [["".join(letters.choices(own, k=5)) for _ in range(24)] for own in ("abcde", "vwxyz")]
     forms = [(stem, end) for stem in range(24) for end in range(3) if (stem % 3 == end) == new]
@@ -92,10 +92,10 @@ def inflected(count: int, seed: int, *, new: bool) -> tuple[list[Pair], list[Gol
     return pairs, gold
 
 
-def test_words_never_seen_are_known_by_their_stems() -> None:
+def test_unseen_words_are_aligned_by_their_stems() -> None:
     seen, _ = inflected(400, seed=1, new=False)
     unseen, gold = inflected(100, seed=2, new=True)
-    model, codec = learned([*seen, *unseen], steps=100, shown=len(seen))
+    model, codec = trained([*seen, *unseen], steps=100, shown=len(seen))
     found = model.posteriors(codec.collate(range(100), unseen))
     links = [Argmax()(weights, 1 - weights.sum(-1)) for weights in found.forward]
     error = {score.name: score.value for score in alignment_error(links, gold)}
@@ -104,7 +104,7 @@ def test_words_never_seen_are_known_by_their_stems() -> None:
 
 def test_both_directions_are_probabilities() -> None:
     pairs, _ = corpus(20, seed=2)
-    model, codec = made(pairs)
+    model, codec = build(pairs)
     found = model.eval().posteriors(codec.collate(range(20), pairs))
     for sums in (found.forward.sum(-1), found.backward.sum(-2)):
         assert (sums >= 0).all()
@@ -112,22 +112,21 @@ def test_both_directions_are_probabilities() -> None:
     assert found.log_prob < 0
 
 
-def test_what_is_read_is_turned_when_the_sides_are() -> None:
-    """With the sides exchanged, the directions are."""
+def test_swapped_sides_swap_the_directions() -> None:
     pairs, _ = corpus(5, seed=3)
-    model, codec = made(pairs)
+    model, codec = build(pairs)
     other = Aligner(model.lexicon.target, model.lexicon.source, jumps=3)
-    turned = [Pair(p.target or "", p.source, p.line) for p in pairs]
+    swapped = [Pair(p.target or "", p.source, p.line) for p in pairs]
     back = PairCodec(codec.target_tokenizer, codec.source_tokenizer)
-    there = model.eval().posteriors(codec.collate(range(5), pairs))
-    here = other.eval().posteriors(back.collate(range(5), turned))
-    torch.testing.assert_close(there.forward, here.backward.mT)
-    torch.testing.assert_close(there.backward, here.forward.mT)
+    found = model.eval().posteriors(codec.collate(range(5), pairs))
+    reverse = other.eval().posteriors(back.collate(range(5), swapped))
+    torch.testing.assert_close(found.forward, reverse.backward.mT)
+    torch.testing.assert_close(found.backward, reverse.forward.mT)
 
 
-def test_training_forgets_what_words_summed_to() -> None:
+def test_training_clears_the_cached_normalisers() -> None:
     pairs, _ = corpus(5, seed=4)
-    model, codec = made(pairs)
+    model, codec = build(pairs)
     batch = codec.collate(range(5), pairs)
     before = model.eval().posteriors(batch).log_prob
     model.train()

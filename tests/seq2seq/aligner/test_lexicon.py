@@ -1,19 +1,19 @@
-"""Probabilities by a batch's words, against those by the whole vocabulary."""
+"""The sampled softmax over a batch's words, against the softmax over the full vocabulary."""
 
 import torch
 
 from regard.seq2seq.models.aligner.lexicon import Lexicon, VocabularySide, sampled_log_prob
 
 
-def test_a_batch_of_everything_is_the_vocabulary() -> None:
+def test_a_batch_of_all_words_gives_the_exact_softmax() -> None:
     scores = torch.randn(4, 6, dtype=torch.float64)
     rows, columns = torch.arange(4).repeat_interleave(6), torch.arange(6).repeat(4)
     found = sampled_log_prob(scores, torch.full((6,), 1 / 6), 10_000, rows, columns)
     torch.testing.assert_close(found.view(4, 6), scores.log_softmax(-1))
 
 
-def test_normalisers_are_right_on_average() -> None:
-    """Draw batches by how often words are seen: 1 / p(word | given) is met in the mean."""
+def test_normalisers_are_unbiased() -> None:
+    """Over batches drawn by word frequency, the mean of 1 / p(word | given) is exact."""
     torch.manual_seed(0)
     share = torch.rand(40, dtype=torch.float64)
     share /= share.sum()
@@ -45,7 +45,7 @@ def test_totals_are_sums_over_the_other_side() -> None:
 
 
 def test_own_words_are_not_counted_twice() -> None:
-    """A rare word is not taken for a hundred of its kind: given nothing else, it is certain."""
+    """A rare word counts once: without competitors its probability is near 1."""
     scores = torch.tensor([[2.0, -30.0]])
     log = sampled_log_prob(
         scores, torch.tensor([1e-5, 0.5]), 10, torch.tensor([0]), torch.tensor([0])

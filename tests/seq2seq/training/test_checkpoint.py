@@ -13,9 +13,9 @@ import torch
 
 from regard.seq2seq.errors import DataError, RunError
 from regard.seq2seq.training import BatchStream, Checkpoints, checkpoint_files
-from regard.seq2seq.training.checkpoint_files import OURS, BrokenError
+from regard.seq2seq.training.checkpoint_files import FILES, BrokenError
 from regard.seq2seq.training.run_state import RunState
-from tests.seq2seq.training.test_run import CrashError, Heard, crash
+from tests.seq2seq.training.test_run import CrashError, RecordingReporter, crash
 from tests.seq2seq.training.toy import OPTIONS, Code, Examples, left, plan, train
 
 CALLS = ("write", "fsync", "mkdir", "rename", "open")
@@ -26,7 +26,7 @@ def halfway(tmp_path_factory):
     """A run that died after step 13: checkpoints of steps 8 to 10 at the most."""
     directory = tmp_path_factory.mktemp("halfway")
     with pytest.raises(CrashError):
-        train(directory, reporter=Heard(13, crash))
+        train(directory, reporter=RecordingReporter(13, crash))
     return directory
 
 
@@ -56,7 +56,7 @@ def cut(path):
     os.truncate(path, path.stat().st_size - 1)
 
 
-@pytest.mark.parametrize("name", sorted(OURS))
+@pytest.mark.parametrize("name", sorted(FILES))
 @pytest.mark.parametrize("harm", [flip, cut, os.remove])
 def test_a_harmed_checkpoint_is_told_in_a_line(run_folder, name, harm):
     last = max((run_folder / "checkpoints").iterdir())
@@ -79,7 +79,7 @@ def test_a_harmed_checkpoint_is_told_in_a_line(run_folder, name, harm):
 def test_the_one_before_a_harmed_one_is_used(run_folder, whole, harms):
     for path in sorted((run_folder / "checkpoints").iterdir())[-harms:]:
         flip(path / "model.safetensors")
-    heard = Heard()
+    heard = RecordingReporter()
     train(run_folder, reporter=heard)
     assert len(heard.notes) == harms
     assert left(run_folder) == whole
@@ -96,11 +96,11 @@ def test_any_byte_of_a_manifest_matters(run_folder):
             checkpoint_files.read(last)
 
 
-def test_a_lost_log_is_told(run_folder):
+def test_a_lost_log_is_noted(run_folder):
     (run_folder / "log.jsonl").unlink()
-    heard = Heard()
+    heard = RecordingReporter()
     train(run_folder, reporter=heard)
-    assert re.fullmatch(r"\d+ bytes of .*log\.jsonl are gone", heard.notes[0])
+    assert re.fullmatch(r"\d+ bytes of .*log\.jsonl are missing", heard.notes[0])
 
 
 def test_if_all_are_harmed_nothing_is_begun(run_folder):
@@ -114,7 +114,7 @@ def test_if_all_are_harmed_nothing_is_begun(run_folder):
     assert left(run_folder) == before
 
 
-def test_a_harmed_best_is_told(run_folder, whole):
+def test_a_harmed_best_is_noted(run_folder, whole):
     train(run_folder)
     store = Checkpoints(run_folder)
     best = store.best().step
@@ -172,17 +172,17 @@ def test_a_full_disk_loses_nothing(run_folder, whole, monkeypatch, call):
 def test_a_full_disk_stops_a_run_with_its_reason(run_folder, whole, monkeypatch):
     kept = Checkpoints(run_folder).steps()
     with monkeypatch.context() as patch:
-        real = checkpoint_files._put
+        real = checkpoint_files._write_synced
 
         def full(path, content):
             if path.name == "optimiser.safetensors":
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             real(path, content)
 
-        patch.setattr(checkpoint_files, "_put", full)
+        patch.setattr(checkpoint_files, "_write_synced", full)
         with pytest.raises(RunError) as error:
             train(run_folder)
-    assert f"No space left on device. The last good one is {kept[-1]}." in str(error.value)
+    assert f"No space left on device. The last intact one is {kept[-1]}." in str(error.value)
     assert Checkpoints(run_folder).steps() == kept
     train(run_folder)
     assert left(run_folder) == whole
@@ -207,7 +207,7 @@ def test_only_our_own_is_deleted(run_folder):
 
 
 def test_the_last_few_and_the_best_are_kept(tmp_path):
-    class Keeps(Heard):
+    class Keeps(RecordingReporter):
         def saved(self, path):
             super().saved(path)
             last = sorted(self.saves)[-2:]
@@ -224,14 +224,14 @@ def test_a_harmed_one_is_not_counted_among_the_last(run_folder, whole):
     options = dataclasses.replace(OPTIONS, keep=1)
     before = Checkpoints(run_folder).steps()[-2]
     assert before + 1 < Checkpoints(run_folder).steps()[-1]
-    stop = Heard(before + 1, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    stop = RecordingReporter(before + 1, lambda: os.kill(os.getpid(), signal.SIGTERM))
     assert train(run_folder, options, reporter=stop).step == before + 1
     assert Checkpoints(run_folder).newest().step == before + 1
     train(run_folder)
     assert left(run_folder)["log"] == whole["log"]
 
 
-def test_the_best_of_another_run_is_told(run_folder, whole, tmp_path):
+def test_the_best_of_another_run_is_noted(run_folder, whole, tmp_path):
     train(run_folder)
     best = Checkpoints(run_folder).best().step
     assert best != OPTIONS.steps
@@ -246,7 +246,7 @@ def test_the_best_of_another_run_is_told(run_folder, whole, tmp_path):
     checkpoint_files.write(Checkpoints(run_folder).path(best), files, lambda stage: None)
     found = Checkpoints(run_folder).best()
     assert found.step == OPTIONS.steps
-    assert re.search("it is of another run than that of step", found.notes[0])
+    assert re.search("it belongs to another run than that of step", found.notes[0])
 
 
 def test_a_linked_folder_is_not_discarded(run_folder, tmp_path):
@@ -264,7 +264,9 @@ def test_a_place_past_an_epoch_is_no_endless_wait():
     examples = Examples()
     feed = BatchStream(examples, Code(), plan, 2)
     feed.position = 4
-    with pytest.raises(DataError, match="epoch 0 has 4 updates, but the run stands after 4"):
+    with pytest.raises(
+        DataError, match="epoch 0 has 4 updates, but the checkpoint was saved after 4"
+    ):
         next(iter(feed))
 
 
@@ -274,7 +276,7 @@ def test_tensors_of_another_model_are_named():
     checkpoint_files.restore(ours, saved, "file")
     assert torch.equal(ours["a"], torch.ones(2, 3))
     for wrong, said in [
-        ({"a": ours["a"]}, "file has, and the model has not, 'b'"),
+        ({"a": ours["a"]}, "file has, unlike the model, 'b'"),
         ({**ours, "c": torch.ones(1)}, "file lacks 'c'"),
         ({**ours, "b": torch.ones(7)}, r"'b' is \(5,\) float32 in file but \(7,\) float32"),
         (

@@ -231,7 +231,7 @@ class Termless(Toy):
 def test_a_model_without_terms_of_a_loss_is_refused(result):
     model = toy(Termless)
     model.result = result
-    with pytest.raises(RunError, match=r"returned no terms of a loss at step 1"):
+    with pytest.raises(RunError, match=r"returned no loss terms at step 1"):
         next(updates(model, [[batch([1])]], Optimiser(model, PLAIN), 1))
 
 

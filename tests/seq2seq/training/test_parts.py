@@ -82,7 +82,7 @@ def test_an_average_stands_in_and_leaves_no_trace():
     assert torch.equal(model.hidden.weight, own)
 
 
-def test_a_feed_goes_on_from_any_place():
+def test_a_feed_resumes_from_any_place():
     def handed(feed, number):
         batches = iter(feed)
         return [[list(part.items) for part in next(batches)] for _ in range(number)]

@@ -43,7 +43,7 @@ def test_killed_in_a_save_it_equals_a_run_never_stopped(found, stage):
 
 
 @pytest.mark.parametrize(("name", "code"), [("terminated", 143), ("interrupted", 130)])
-def test_a_signal_saves_and_is_told_by_the_code(found, name, code):
+def test_a_signal_saves_and_gives_the_exit_code(found, name, code):
     run = found[name]
     assert (run["code"], run["step"]) == (code, 6)
     assert (run["last"], run["equal"]) == (0, True)
@@ -52,16 +52,17 @@ def test_a_signal_saves_and_is_told_by_the_code(found, name, code):
 def test_a_second_process_is_refused_until_the_first_dies(found):
     run = found["refused"]
     assert run["code"] == 2
-    assert f"is being trained in by process {run['first']}. Wait until it ends" in run["said"]
+    assert f"process {run['first']} is training in" in run["said"]
+    assert "Wait until it ends" in run["said"]
     assert run["free"]
     assert (run["last"], run["equal"]) == (0, True)
 
 
-def test_a_lock_is_let_go(tmp_path):
+def test_a_lock_is_released(tmp_path):
     with Lock(tmp_path):
-        with pytest.raises(RunError, match=f"trained in by process {os.getpid()}"), Lock(tmp_path):
+        with pytest.raises(RunError, match=f"process {os.getpid()} is training in"), Lock(tmp_path):
             pass
-        with pytest.raises(RunError, match=f"trained in by process {os.getpid()}"), Lock(tmp_path):
+        with pytest.raises(RunError, match=f"process {os.getpid()} is training in"), Lock(tmp_path):
             pass
     with Lock(tmp_path):
         pass

@@ -30,7 +30,7 @@ def test_lines_tell_pace_and_what_is_left():
     for step in range(11, 31):
         plain.progressed(update(step, tokens=70, sentences=3))
     lines = stream.getvalue().splitlines()
-    assert lines[0] == "going on after step 10 of 100"
+    assert lines[0] == "resuming after step 10 of 100"
     assert 2 < len(lines) < 15
     assert all("loss 1.5000" in line and "tokens/s" in line for line in lines[1:])
     # A look at the clock takes half a second: an update about one.
@@ -68,7 +68,7 @@ def test_a_bar_tells_loss_pace_and_what_is_left(width):
 
 
 @pytest.mark.parametrize("kind", ["plain", "rich"])
-def test_what_happens_is_told(kind):
+def test_what_happens_is_noted(kind):
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=True, width=120, color_system=None)
     heard = LineReporter(stream) if kind == "plain" else RichReporter(console)

@@ -26,7 +26,7 @@ class CrashError(Exception):
     pass
 
 
-class Heard(NullReporter):
+class RecordingReporter(NullReporter):
     """Remembers notes; does something once at a step."""
 
     def __init__(self, step=0, act=None):
@@ -65,7 +65,7 @@ def whole(tmp_path_factory):
 
 
 def test_a_run_is_the_same_twice_and_the_log_has_no_clock(whole, tmp_path):
-    heard = Heard()
+    heard = RecordingReporter()
     train(tmp_path, reporter=heard)
     assert left(tmp_path) == whole
     lines = [json.loads(line) for line in whole["log"].splitlines()]
@@ -80,8 +80,8 @@ def test_a_run_is_the_same_twice_and_the_log_has_no_clock(whole, tmp_path):
 @pytest.mark.parametrize("step", [1, 3, 4, 5, 9, 16, 22])
 def test_a_crash_after_any_step_leaves_no_trace(whole, tmp_path, step):
     with pytest.raises(CrashError):
-        train(tmp_path, reporter=Heard(step, crash))
-    heard = Heard()
+        train(tmp_path, reporter=RecordingReporter(step, crash))
+    heard = RecordingReporter()
     train(tmp_path, reporter=heard)
     assert left(tmp_path) == whole
     assert heard.notes == []
@@ -89,7 +89,7 @@ def test_a_crash_after_any_step_leaves_no_trace(whole, tmp_path, step):
 
 def test_what_was_logged_after_the_checkpoint_is_cut_off(whole, tmp_path):
     with pytest.raises(CrashError):
-        train(tmp_path, reporter=Heard(9, crash))
+        train(tmp_path, reporter=RecordingReporter(9, crash))
     with (tmp_path / "log.jsonl").open("ab") as log:
         log.write(b"half a li" * 10_000)
     train(tmp_path)
@@ -121,7 +121,7 @@ def test_many_stops_at_another_interval_leave_no_trace(whole, tmp_path):
     options = dataclasses.replace(OPTIONS, save_every=3)
     for step in range(2, 23, 2):
         with pytest.raises(CrashError):
-            train(tmp_path, options, reporter=Heard(step, crash))
+            train(tmp_path, options, reporter=RecordingReporter(step, crash))
     train(tmp_path, options)
     found = left(tmp_path)
     for name in ("log", "model.safetensors", "optimiser.safetensors", "average.safetensors"):
@@ -131,10 +131,10 @@ def test_many_stops_at_another_interval_leave_no_trace(whole, tmp_path):
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_signal_saves_between_updates(whole, tmp_path, number, code):
     before = signal.getsignal(number)
-    heard = Heard(7, lambda: os.kill(os.getpid(), number))
+    heard = RecordingReporter(7, lambda: os.kill(os.getpid(), number))
     outcome = train(tmp_path, reporter=heard)
     assert (outcome.ending, outcome.step, outcome.code) == ("interrupted", 7, code)
-    assert str(outcome).startswith("stopped and saved at step 7; run the same command to go on")
+    assert str(outcome).startswith("stopped and saved at step 7; run the same command to resume")
     assert heard.saves[-1] == "step-00000007"
     assert signal.getsignal(number) is before
     train(tmp_path)
@@ -147,7 +147,7 @@ def test_a_second_ctrl_c_acts_at_once(whole, tmp_path):
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)
 
-    heard = Heard(7, twice)
+    heard = RecordingReporter(7, twice)
     with pytest.raises(KeyboardInterrupt):
         train(tmp_path, reporter=heard)
     assert heard.outcomes == [None]
@@ -155,23 +155,23 @@ def test_a_second_ctrl_c_acts_at_once(whole, tmp_path):
     assert left(tmp_path) == whole
 
 
-def test_a_finished_run_says_so_and_goes_on_if_asked(whole, tmp_path):
+def test_a_finished_run_says_so_and_resumes_if_asked(whole, tmp_path):
     train(tmp_path)
     before = left(tmp_path)
     outcome = train(tmp_path)
     assert (outcome.ending, outcome.code) == ("finished before", 0)
     assert "already finished at step 23" in str(outcome)
     assert left(tmp_path) == before
-    heard = Heard()
+    heard = RecordingReporter()
     longer = dataclasses.replace(OPTIONS, steps=26, keep=1, save_every=100)
     assert train(tmp_path, longer, reporter=heard).step == 26
-    assert heard.notes == ["training.steps was 23 and is 26: the rate follows the new number"]
+    assert heard.notes == ["training.steps was 23 and is 26: the cosine schedule follows it"]
 
 
 @pytest.mark.parametrize(
     ("changed", "settings", "said"),
     [
-        ({"rate": 0.06}, {}, r"^training\.rate was 0\.05 when this run began and is 0\.06 now"),
+        ({"rate": 0.06}, {}, r"^training\.rate was 0\.05 when this run started and is 0\.06 now"),
         ({"accumulate": 1}, {}, r"^training\.accumulate was 2 .* is 1 now"),
         ({}, {"size": 8}, r"^model\.size was 7 .* is 8 now"),
         ({}, {"depth": 2}, r"^model\.depth was not given .* is 2 now"),
@@ -179,7 +179,7 @@ def test_a_finished_run_says_so_and_goes_on_if_asked(whole, tmp_path):
 )
 def test_a_changed_key_is_named(tmp_path, changed, settings, said):
     with pytest.raises(CrashError):
-        train(tmp_path, reporter=Heard(2, crash))
+        train(tmp_path, reporter=RecordingReporter(2, crash))
     before = left(tmp_path)
     now = job(settings={"model": {"kind": "toy", "size": 7, **settings}})
     with pytest.raises(ConfigError, match=said) as error:
@@ -190,25 +190,25 @@ def test_a_changed_key_is_named(tmp_path, changed, settings, said):
 
 def test_changed_data_is_named(tmp_path):
     with pytest.raises(CrashError):
-        train(tmp_path, reporter=Heard(2, crash))
-    with pytest.raises(RunError, match="the data 'train' is not what this run began with"):
+        train(tmp_path, reporter=RecordingReporter(2, crash))
+    with pytest.raises(RunError, match="the data 'train' has changed since this run started"):
         run(tmp_path, job(data={"train": "abd"}), OPTIONS)
 
 
-def test_another_number_of_threads_is_told(tmp_path):
+def test_another_number_of_threads_is_noted(tmp_path):
     with pytest.raises(CrashError):
-        train(tmp_path, reporter=Heard(6, crash))
-    heard = Heard()
+        train(tmp_path, reporter=RecordingReporter(6, crash))
+    heard = RecordingReporter()
     before = torch.get_num_threads()
     train(tmp_path, dataclasses.replace(OPTIONS, threads=2), reporter=heard)
     assert len(heard.notes) == 1
-    assert re.search("not to the bit .*: threads was 1 and is 2$", heard.notes[0])
+    assert re.search("no longer bit-identical: threads was 1 and is 2$", heard.notes[0])
     assert torch.get_num_threads() == before
 
 
-def test_patience_ends_a_run_and_more_of_it_goes_on(tmp_path):
+def test_patience_ends_a_run_and_more_of_it_resumes(tmp_path):
     options = dataclasses.replace(OPTIONS, patience=2, watch="luck")
-    heard = Heard()
+    heard = RecordingReporter()
     # luck is step % 3 after steps 4, 8, 12 …: 1, 2, 0, 1
     outcome = train(tmp_path, options, reporter=heard)
     assert (outcome.ending, outcome.step, outcome.best.step) == ("stopped early", 16, 8)
@@ -229,7 +229,7 @@ def test_the_best_is_loaded_with_its_averaged_weights(tmp_path):
         judged[step] = {name: p.detach().clone() for name, p in model.named_parameters()}
         return Validation({"loss": abs(step - 9)}, ["a → b"])
 
-    heard = Heard()
+    heard = RecordingReporter()
     run(tmp_path, job(validate=validate), OPTIONS, heard)
     assert heard.bests == [4, 8]
     found = Checkpoints(tmp_path).best()
@@ -246,7 +246,7 @@ def test_the_best_is_loaded_with_its_averaged_weights(tmp_path):
 def test_a_validation_that_is_not_a_number_is_never_best(tmp_path):
     values = iter([float("nan"), 3.0, float("nan"), 2.0, 5.0, 4.0])
     validate = lambda model, step: {"loss": next(values)}
-    heard = Heard()
+    heard = RecordingReporter()
     run(tmp_path, job(validate=validate), OPTIONS, heard)
     assert heard.bests == [8, 16]
     for line in (tmp_path / "log.jsonl").read_text().splitlines():
@@ -255,7 +255,7 @@ def test_a_validation_that_is_not_a_number_is_never_best(tmp_path):
 
 def test_a_score_to_watch_that_is_none_names_the_nearest(tmp_path):
     options = dataclasses.replace(OPTIONS, watch="lucky")
-    with pytest.raises(ConfigError, match=r"watch is 'lucky', but .* gives loss, luck. Give luck"):
+    with pytest.raises(ConfigError, match=r"watch is 'lucky', but .* are loss, luck. Give luck"):
         train(tmp_path, options)
 
 
@@ -263,7 +263,7 @@ def test_a_run_without_validation_or_average_resumes_too(tmp_path):
     options = dataclasses.replace(OPTIONS, ema=0.0)
     run(tmp_path / "whole", job(validate=None), options)
     with pytest.raises(CrashError):
-        run(tmp_path / "parts", job(validate=None), options, Heard(13, crash))
+        run(tmp_path / "parts", job(validate=None), options, RecordingReporter(13, crash))
     run(tmp_path / "parts", job(validate=None), options)
     assert left(tmp_path / "parts") == left(tmp_path / "whole")
     assert Checkpoints(tmp_path / "parts").best().step == 23
@@ -275,9 +275,9 @@ def test_a_folder_that_is_no_run_is_left_alone(tmp_path):
     with pytest.raises(RunError, match=r"has a log\.jsonl but no checkpoint"):
         train(tmp_path)
     assert log.read_text() == "mine\n"
-    with pytest.raises(RunError, match=r"log\.jsonl cannot be made: File exists"):
+    with pytest.raises(RunError, match=r"log\.jsonl cannot be created: File exists"):
         train(log)
-    with pytest.raises(RunError, match="holds no checkpoint"):
+    with pytest.raises(RunError, match="has no checkpoint"):
         Checkpoints(tmp_path).best()
 
 

@@ -71,7 +71,7 @@ def test_what_may_change_is_what_the_table_says() -> None:
     assert {path for path in every if may_change(TranslateConfig, path)} == FREE
 
 
-def test_a_run_goes_on_with_more_steps_and_on_another_device() -> None:
+def test_a_run_resumes_with_more_steps_and_on_another_device() -> None:
     check_resumable(config(), config())
     check_resumable(config(), config("training.steps=3", "training.device=cpu", "decoding.beam=1"))
 
@@ -85,7 +85,7 @@ def test_a_run_does_not_go_on_with_another_seed() -> None:
     )
 
 
-def test_all_that_changed_is_told() -> None:
+def test_all_that_changed_is_noted() -> None:
     other = config("model=luong", "data.on_bad_input=skip", "text=words")
     with pytest.raises(ConfigError) as caught:
         check_resumable(config(), other)

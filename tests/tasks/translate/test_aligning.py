@@ -146,7 +146,7 @@ def test_layers_are_chosen_by_agreement(runs: Path) -> None:
     assert own == ""
 
 
-def test_what_cannot_be_aligned_is_told(runs: Path) -> None:
+def test_what_cannot_be_aligned_is_noted(runs: Path) -> None:
     with pytest.raises(ConfigError, match="kind plain has no attention"):
         next(soft_alignments(load(runs / "plain"), PAIRS))
     with pytest.raises(OptionError, match=r"no layer decoder\.9\. It has decoder"):

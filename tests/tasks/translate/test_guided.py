@@ -141,7 +141,7 @@ def test_broken_links_are_told_with_their_line(
     assert re.search(told, format_fault(found))
 
 
-def test_other_links_are_refused_when_a_run_goes_on(pairs: Path, tmp_path: Path) -> None:
+def test_other_links_are_refused_when_a_run_resumes(pairs: Path, tmp_path: Path) -> None:
     links = tmp_path / "links"
     links.write_text("0-0 1-1\n" * 120, encoding="utf-8")
     guide = {"data__links": str(links)}
@@ -163,7 +163,7 @@ def test_other_links_are_refused_when_a_run_goes_on(pairs: Path, tmp_path: Path)
         ),
     ],
 )  # fmt: skip
-def test_what_cannot_be_guided_is_told(
+def test_what_cannot_be_guided_is_noted(
     changes: dict[str, object], told: str, pairs: Path, tmp_path: Path
 ) -> None:
     config = configured(pairs, data__links=str(pairs.with_suffix(".links")), **changes)

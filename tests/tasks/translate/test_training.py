@@ -42,7 +42,7 @@ def test_every_kind_of_model_trains_and_answers(
     assert answers[1].text == ""
 
 
-def test_it_goes_on_to_the_bit(pairs: Path, tmp_path: Path) -> None:
+def test_it_resumes_bit_identically(pairs: Path, tmp_path: Path) -> None:
     train(tmp_path / "whole", configured(pairs))
     for steps in (4, 7):
         stopped(tmp_path / "parts", pairs, steps)
@@ -100,7 +100,9 @@ def test_files_may_lie_elsewhere(tmp_path: Path) -> None:
     outcome = train(tmp_path / "run", configured(tmp_path / "there.tsv", training__steps=3))
     assert (outcome.ending, outcome.step) == ("finished", 3)
     other = write_pairs(tmp_path / "other.tsv", 60)
-    with pytest.raises(RunError, match=r"the data 'train\.pairs' is not what this run began with"):
+    with pytest.raises(
+        RunError, match=r"the data 'train\.pairs' has changed since this run started"
+    ):
         train(tmp_path / "run", configured(other, training__steps=4))
 
 

@@ -103,7 +103,7 @@ def test_agreement_is_counted() -> None:
     assert found.correlation == 0.0
 
 
-def test_punctuation_and_the_end_are_told(runs: Path) -> None:
+def test_punctuation_and_the_end_are_noted(runs: Path) -> None:
     translator = load(runs / "bahdanau")
     pair = Pair("two , four !?", "2 4", 1)
     found, shown = measure_faithfulness(translator, pair), attention_map(translator, pair)

@@ -1,7 +1,7 @@
-"""Word alignment as attention taken at its word: each target word comes of one source word.
+"""Word alignment as a latent variable: each target word is generated from one source word.
 
-Which one is not known, so it is summed out: p(y) = Σ_s α_s p(y | x_s). What is left, once y is
-seen, is how probable each s was: a soft alignment that is a probability.
+Which one is marginalised out: p(y) = Σ_s α_s p(y | x_s). The posterior of s given y is the soft
+alignment.
 """
 
 from regard.seq2seq.models.aligner.aligner import Aligner

@@ -1,4 +1,4 @@
-"""The aligner: two readers, one for each direction, that learn to agree."""
+"""The aligner: two HMMs, one for each direction, over one lexicon, trained to agree."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -13,104 +13,107 @@ from regard.seq2seq.models.aligner.hmm import Posterior, Transitions, posterior
 from regard.seq2seq.models.aligner.lexicon import NULL, Lexicon, VocabularySide, sampled_log_prob
 from regard.seq2seq.protocols import Loss, LossTerm
 
-NOTHING = 0.1
-"""How probable it is at first that a word is about none."""
+INITIAL_NULL = 0.1
+"""Initial probability that a word is aligned to NULL."""
 
-NEAR = 0.5
-"""How much less probable a jump is at first for each place more, as a logarithm."""
+INITIAL_JUMP_DECAY = 0.5
+"""By how much the initial log-probability of a jump falls with each position."""
 
 
-class Cells(NamedTuple):
-    """Logarithms of p(word | given) for every pair of a batch, and given none."""
+class EmissionLogProbs(NamedTuple):
+    """log p(word | given) for every pair of positions in a batch, and given NULL."""
 
     words: Float[Tensor, "batch target source"]
-    nothing: Float[Tensor, "batch target"]
+    null: Float[Tensor, "batch target"]
 
 
 class JumpModel(nn.Module):
-    """How one direction moves.
+    """The transition parameters of one direction.
 
     Args:
-        widest: Beyond it, all jumps are alike.
+        widest: Wider jumps share one parameter.
     """
 
     def __init__(self, widest: int) -> None:
         super().__init__()
-        away = (torch.arange(-widest, widest + 1) - 1).abs()
-        self.widths = nn.Parameter(-NEAR * away.float())
-        self.empty = nn.Parameter(torch.tensor(NOTHING).logit())
+        distance = (torch.arange(-widest, widest + 1) - 1).abs()
+        self.widths = nn.Parameter(-INITIAL_JUMP_DECAY * distance.float())
+        self.empty = nn.Parameter(torch.tensor(INITIAL_NULL).logit())
 
-    def chain(self, real: Bool[Tensor, "batch source"]) -> Transitions:
-        """Its moves over sources of these lengths."""
+    def transitions(self, real: Bool[Tensor, "batch source"]) -> Transitions:
+        """The transition log-probabilities over sources with this padding mask."""
         return Transitions.of(self.widths, self.empty, real)
 
 
 class Aligner(nn.Module):
-    """Hard attention both ways, with the alignment summed out.
+    """Hard attention in both directions, with the alignment marginalised out.
 
-    In training, each direction learns from what both find probable, √(p · q): what one takes for a
-    translation and the other does not counts little, and what then is missing goes to no word
-    (after Liang 2006).
+    In training, each direction is fitted to the agreement of both posteriors, √(p · q): a link that
+    only one of them finds counts little, and the missing probability goes to NULL (after Liang
+    2006).
 
     Args:
-        source: The words of the source.
-        target: Those of the target.
-        jumps: The widest jump that is told apart.
+        source: The source vocabulary.
+        target: The target vocabulary.
+        jumps: The widest jump with a parameter of its own.
     """
 
     def __init__(self, source: VocabularySide, target: VocabularySide, jumps: int = 8) -> None:
         super().__init__()
         self.lexicon = Lexicon(source, target)
-        self.forward_reader, self.backward_reader = JumpModel(jumps), JumpModel(jumps)
+        self.forward_jumps, self.backward_jumps = JumpModel(jumps), JumpModel(jumps)
         self._totals: dict[bool, Tensor] = {}
 
     def train(self, mode: bool = True) -> "Aligner":
-        """In training, words change, and what was known of them is forgotten."""
+        """Clear the cached normalisers: in training, the parameters change."""
         self._totals = {}
         return super().train(mode)
 
     def forward(self, batch: Batch) -> Loss:
-        """What a target word costs given the source, and a source word given the target."""
+        """The negative log-likelihood of the target given the source, and of the reverse."""
         sources, targets = _sides(batch)
-        there, back = self._sampled(sources, targets)
-        forward, to_there = self._found(there, self.forward_reader, sources, targets)
-        backward, to_back = self._found(back, self.backward_reader, targets, sources)
+        log_probs, reverse = self._sampled(sources, targets)
+        forward, moves = self._posterior(log_probs, self.forward_jumps, sources, targets)
+        backward, reverse_moves = self._posterior(reverse, self.backward_jumps, targets, sources)
         agreed = (forward.words * backward.words.mT).sqrt()
         count = batch.counts()["tokens"]
-        return {
-            "forward": LossTerm(
-                _learned(there, agreed, forward, to_there, targets), count, unit="tokens"
-            ),
-            "backward": LossTerm(
-                _learned(back, agreed.mT, backward, to_back, sources), count, unit="tokens"
-            ),
+        totals = {
+            "forward": _expected_loss(log_probs, agreed, forward, moves, targets),
+            "backward": _expected_loss(reverse, agreed.mT, backward, reverse_moves, sources),
         }
+        return {name: LossTerm(total, count, unit="tokens") for name, total in totals.items()}
 
     @torch.no_grad()
     def posteriors(self, batch: Batch) -> "AlignmentPosteriors":
-        """How probable each link is, and both sides in all, by the whole vocabularies."""
+        """The posteriors of both directions, normalised over the full vocabularies."""
         sources, targets = _sides(batch)
-        there, back = self._full_vocabulary(sources, targets)
-        forward, _ = self._found(there, self.forward_reader, sources, targets)
-        backward, _ = self._found(back, self.backward_reader, targets, sources)
+        log_probs, reverse = self._normalized(sources, targets)
+        forward, _ = self._posterior(log_probs, self.forward_jumps, sources, targets)
+        backward, _ = self._posterior(reverse, self.backward_jumps, targets, sources)
         total = forward.log_prob.sum() + backward.log_prob.sum()
         return AlignmentPosteriors(forward.words, backward.words.mT, total)
 
     def read(self, batch: Batch) -> Mapping[str, Float[Tensor, "batch target source"]]:
-        """How probable each link is: "forward", by targets, and "backward", by sources."""
+        """The posterior of each link: "forward", by targets, and "backward", by sources."""
         found = self.posteriors(batch)
         return {"forward": found.forward, "backward": found.backward}
 
-    def _found(
-        self, cells: Cells, reader: JumpModel, given: "WordIds", told_: "WordIds"
+    def _posterior(
+        self,
+        log_probs: EmissionLogProbs,
+        jumps: JumpModel,
+        given: "WordIds",
+        generated: "WordIds",
     ) -> tuple[Posterior, Transitions]:
-        chain = reader.chain(given.real)
-        words = cells.words.detach().exp() * given.real[:, None]
-        return posterior(words, cells.nothing.detach().exp(), chain, told_.lengths), chain
+        moves = jumps.transitions(given.real)
+        words = log_probs.words.detach().exp() * given.real[:, None]
+        return posterior(words, log_probs.null.detach().exp(), moves, generated.lengths), moves
 
-    def _sampled(self, sources: "WordIds", targets: "WordIds") -> tuple[Cells, Cells]:
-        """Both directions by the words of the batch."""
-        (rows, row), (columns, column) = sources.different(), targets.different()
+    def _sampled(
+        self, sources: "WordIds", targets: "WordIds"
+    ) -> tuple[EmissionLogProbs, EmissionLogProbs]:
+        """Both directions by a sampled softmax over the words of the batch."""
+        (rows, row), (columns, column) = sources.unique(), targets.unique()
         scores = self.lexicon.scores(rows, columns)
         source, target = self.lexicon.source, self.lexicon.target
         hidden = (
@@ -118,44 +121,46 @@ class Aligner(nn.Module):
             torch.zeros_like(columns, dtype=scores.dtype),
         )
         for each in hidden:
-            each[0] = -torch.inf  # nobody says the word that is none
-        there = scores + target.bias[columns] + hidden[1]
-        back = scores.mT + source.bias[rows] + hidden[0]
+            each[0] = -torch.inf  # NULL is never generated
+        logits = scores + target.bias[columns] + hidden[1]
+        reverse = scores.mT + source.bias[rows] + hidden[0]
         drawn = int(targets.lengths.sum()), int(sources.lengths.sum())
         return (
-            _cells(there, target.share[columns], drawn[0], row, column),
-            _cells(back, source.share[rows], drawn[1], column, row),
+            _emissions(logits, target.share[columns], drawn[0], row, column),
+            _emissions(reverse, source.share[rows], drawn[1], column, row),
         )
 
-    def _full_vocabulary(self, sources: "WordIds", targets: "WordIds") -> tuple[Cells, Cells]:
-        """Both directions, normalised over the full vocabularies."""
-        (rows, row), (columns, column) = sources.different(), targets.different()
+    def _normalized(
+        self, sources: "WordIds", targets: "WordIds"
+    ) -> tuple[EmissionLogProbs, EmissionLogProbs]:
+        """Both directions by a softmax over the full vocabularies."""
+        (rows, row), (columns, column) = sources.unique(), targets.unique()
         scores = self.lexicon.scores(rows, columns)
-        there = scores + self.lexicon.target.bias[columns]
-        back = scores.mT + self.lexicon.source.bias[rows]
-        there = there - self._total(rows, backward=False)[:, None]
-        back = back - self._total(columns, backward=True)[:, None]
+        logits = scores + self.lexicon.target.bias[columns]
+        reverse = scores.mT + self.lexicon.source.bias[rows]
+        log_probs = logits - self._total(rows, backward=False)[:, None]
+        reverse = reverse - self._total(columns, backward=True)[:, None]
         return (
-            Cells(there[row[:, None], column[..., None]], there[0][column]),
-            Cells(back[column[:, None], row[..., None]], back[0][row]),
+            EmissionLogProbs(log_probs[row[:, None], column[..., None]], log_probs[0][column]),
+            EmissionLogProbs(reverse[column[:, None], row[..., None]], reverse[0][row]),
         )
 
     def _total(self, words: Int[Tensor, " word"], *, backward: bool) -> Float[Tensor, " word"]:
-        """Sums over a vocabulary, found once for each word that is asked for."""
+        """Log-normalisers over a vocabulary, cached for each word."""
         side = self.lexicon.target if backward else self.lexicon.source
-        known = self._totals.setdefault(backward, torch.full_like(side.bias, torch.nan))
-        new = words[known[words].isnan()]
-        known[new] = self.lexicon.totals(new, backward=backward)
-        return known[words]
+        cached = self._totals.setdefault(backward, torch.full_like(side.bias, torch.nan))
+        new = words[cached[words].isnan()]
+        cached[new] = self.lexicon.totals(new, backward=backward)
+        return cached[words]
 
 
 class AlignmentPosteriors(NamedTuple):
-    """Soft alignments of both directions: what is missing from 1 is about none."""
+    """Soft alignments of both directions: what a row lacks to 1 is the probability of NULL."""
 
     forward: Float[Tensor, "batch target source"]
     backward: Float[Tensor, "batch target source"]
     log_prob: Float[Tensor, ""]
-    """Of all targets given their sources, and of all sources given their targets."""
+    """Of all targets given their sources, plus of all sources given their targets."""
 
 
 class WordIds(NamedTuple):
@@ -168,64 +173,64 @@ class WordIds(NamedTuple):
     def real(self) -> Bool[Tensor, "batch place"]:
         return torch.arange(self.ids.shape[1], device=self.ids.device) < self.lengths[:, None]
 
-    def different(self) -> tuple[Int[Tensor, " word"], Int[Tensor, "batch place"]]:
-        """The words that there are, none first, and which of them stands where."""
+    def unique(self) -> tuple[Int[Tensor, " word"], Int[Tensor, "batch place"]]:
+        """The distinct words, NULL first, and for each position the index of its word."""
         flat = torch.cat([self.ids.new_full((1,), NULL), self.ids.flatten()])
         words, places = flat.unique(return_inverse=True)
         return words, places[1:].view(self.ids.shape)
 
 
 def _sides(batch: Batch) -> tuple[WordIds, WordIds]:
-    """Source and target, without what a translator puts before and after them."""
+    """Source and target without BOS and EOS."""
     assert isinstance(batch, SourceTarget)
     if batch.target is None:
         raise DataError("a pair without a target cannot be aligned. Give both sides.")
-    return _bare(batch.source, 0), _bare(batch.target, 1)
+    return _strip_special(batch.source, 0), _strip_special(batch.target, 1)
 
 
-def _bare(tokens: Tokens, before: int) -> WordIds:
+def _strip_special(tokens: Tokens, before: int) -> WordIds:
     lengths = tokens.lengths - 1 - before
     ids = tokens.ids[:, before:-1]
     return WordIds(ids.masked_fill(~WordIds(ids, lengths).real, NULL), lengths)
 
 
-def _cells(
+def _emissions(
     scores: Float[Tensor, "given word"],
     share: Float[Tensor, " word"],
     drawn: int,
     given: Int[Tensor, "batch source"],
     words: Int[Tensor, "batch target"],
-) -> Cells:
-    """Every pair of a batch, and each word given none, in one go."""
+) -> EmissionLogProbs:
+    """Every pair of positions in a batch, and each word given NULL, in one call."""
     pairs = torch.broadcast_tensors(given[:, None], words[..., None])
     rows = torch.cat([pairs[0].flatten(), torch.zeros_like(words).flatten()])
     columns = torch.cat([pairs[1].flatten(), words.flatten()])
-    # A cell of padding is about none; what it says is never looked at.
+    # A padding position is NULL, which cannot be generated: its value is never used.
     found = sampled_log_prob(
         scores, share, drawn, rows, columns.clamp(min=1) if len(share) > 1 else columns
     )
-    return Cells(
+    return EmissionLogProbs(
         found[: pairs[0].numel()].view(pairs[0].shape), found[pairs[0].numel() :].view(words.shape)
     )
 
 
-def _learned(
-    cells: Cells,
+def _expected_loss(
+    log_probs: EmissionLogProbs,
     agreed: Float[Tensor, "batch target source"],
     found: Posterior,
-    chain: Transitions,
+    moves: Transitions,
     words: WordIds,
 ) -> Float[Tensor, ""]:
-    """What the words cost, with the slope of what they are expected to cost.
+    """The negative log-likelihood, with the gradient of the expected complete-data loss (EM).
 
-    The slope of a sum over alignments is that of its terms, each by its posterior; so nothing is
-    kept of the way forward and backward.
+    The gradient of a log-sum over alignments is the posterior-weighted gradient of its terms; so
+    autograd need not see the forward–backward recursion.
     """
     real = words.real
-    nothing = (1 - agreed.sum(-1)).clamp(min=0.0) * real
-    moves = (found.jumps * chain.jumps.clamp(min=-80.0)).sum() + (
-        found.first * chain.first.clamp(min=-80.0)
+    null = (1 - agreed.sum(-1)).clamp(min=0.0) * real
+    jumps = (found.jumps * moves.jumps.clamp(min=-80.0)).sum() + (
+        found.first * moves.first.clamp(min=-80.0)
     ).sum()
-    expected = (agreed * cells.words).sum() + (nothing * cells.nothing).sum() + moves
-    expected += nothing.sum() * chain.empty + (real.sum() - nothing.sum()) * chain.present
+    expected = (agreed * log_probs.words).sum() + (null * log_probs.null).sum() + jumps
+    expected += null.sum() * moves.empty + (real.sum() - null.sum()) * moves.present
     return -expected + expected.detach() - found.log_prob.sum()

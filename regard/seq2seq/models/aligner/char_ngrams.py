@@ -1,4 +1,4 @@
-"""Words as vectors by how they are spelt: alike words have alike vectors, in any two languages."""
+"""Hashed character n-grams: words with similar spelling have similar vectors, across languages."""
 
 import hashlib
 from collections.abc import Sequence
@@ -9,35 +9,35 @@ from jaxtyping import Float
 from torch import Tensor
 
 EDGE = "\N{SYMBOL FOR SPACE}"
-"""What stands for the beginning and the end of a word, so that endings differ from middles."""
+"""Marks the start and the end of a word, so that suffixes differ from infixes."""
 
 
 def char_ngrams(words: Sequence[str], size: int) -> Float[Tensor, "word size"]:
-    """For each word a vector of length 1; those of an empty word are 0.
+    """A unit vector for each word; 0 for an empty word.
 
-    A piece of two or three characters has a vector of ±1, bits of its hash; a word has the sum of
-    its pieces'. So the product of two words is about the share of pieces that they have in common,
-    and nothing is learned or kept.
+    Each character bigram and trigram has a vector of ±1, the bits of its hash; a word's vector is
+    their normalised sum. So the dot product of two words is about the share of n-grams that they
+    have in common, and nothing is learned or stored.
 
     >>> one, other, third = char_ngrams(["minister", "ministre", "apple"], 128)
     >>> bool(one @ other > 0.4), bool((one @ third).abs() < 0.3)
     (True, True)
     """
-    known: dict[str, np.ndarray] = {}
+    cached: dict[str, np.ndarray] = {}
     found = np.zeros((len(words), size), np.float32)
     for row, word in enumerate(words):
-        for piece in pieces(word):
-            if piece not in known:
-                known[piece] = _signs(piece, size)
-            found[row] += known[piece]
+        for ngram in ngrams(word):
+            if ngram not in cached:
+                cached[ngram] = _signs(ngram, size)
+            found[row] += cached[ngram]
     lengths = np.linalg.norm(found, axis=1, keepdims=True)
     return torch.from_numpy(found / np.maximum(lengths, 1e-6))
 
 
-def pieces(word: str) -> set[str]:
-    """Two and three characters that follow each other, the word's edges counted.
+def ngrams(word: str) -> set[str]:
+    """Character bigrams and trigrams, with the word's edges marked.
 
-    >>> sorted(pieces("ab"))
+    >>> sorted(ngrams("ab"))
     ['ab', 'ab␠', 'b␠', '␠a', '␠ab']
     """
     if not word:
@@ -50,8 +50,8 @@ def pieces(word: str) -> set[str]:
     }
 
 
-def _signs(piece: str, size: int) -> np.ndarray:
-    key = piece.encode("utf-8", "surrogatepass")
+def _signs(ngram: str, size: int) -> np.ndarray:
+    key = ngram.encode("utf-8", "surrogatepass")
     blocks = [
         hashlib.blake2b(key, salt=block.to_bytes(16, "big")).digest()
         for block in range(-(-size // 512))

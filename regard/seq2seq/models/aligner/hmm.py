@@ -1,7 +1,7 @@
-"""A hidden Markov model over source words, summed exactly: forward and backward (Vogel 1996).
+"""A hidden Markov model over source positions, by the forward–backward algorithm (Vogel 1996).
 
-A target word is about one source word, or about none. How far a reader jumps from the word before
-decides which comes next; a word about none leaves the reader where it was (Och & Ney 2003).
+A target word is aligned to one source word, or to NULL. Transition probabilities depend on the
+width of the jump from the last aligned position; NULL leaves it where it was (Och & Ney 2003).
 """
 
 from dataclasses import dataclass
@@ -11,24 +11,24 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 SMALLEST = 1e-30
-"""Below what a probability is taken for this, so that no sentence is impossible."""
+"""Probabilities are clamped to this, so that no sentence is impossible."""
 
 
 @dataclass(frozen=True, slots=True)
 class Transitions:
-    """How a reader moves, as logarithms of probabilities."""
+    """Transition log-probabilities."""
 
     first: Float[Tensor, "batch source"]
-    """To where the first jump goes."""
+    """From the start of the sentence."""
 
     jumps: Float[Tensor, "batch place source"]
-    """From each place to each."""
+    """From each position to each."""
 
     empty: Float[Tensor, ""]
-    """That a target word is about none."""
+    """That a target word is aligned to NULL."""
 
     present: Float[Tensor, ""]
-    """That it is about one."""
+    """That it is not."""
 
     @staticmethod
     def of(
@@ -36,9 +36,9 @@ class Transitions:
         empty: Float[Tensor, ""],
         real: Bool[Tensor, "batch source"],
     ) -> "Transitions":
-        """From a score for each width of a jump, −n … n, and one for emptiness.
+        """From a logit for each jump width, −n … n, and one for NULL.
 
-        Wider jumps count as the widest. A sentence begins one place before its first word.
+        Wider jumps count as the widest. The start is one position before the first word.
         """
         places = torch.arange(-1, real.shape[1], device=real.device)
         most = (len(widths) - 1) // 2
@@ -53,57 +53,57 @@ class Transitions:
 
 @dataclass(frozen=True, slots=True)
 class Posterior:
-    """What is known of the alignment once the target is seen."""
+    """The posterior of the alignment given both sides, with expected counts."""
 
     words: Float[Tensor, "batch target source"]
-    nothing: Float[Tensor, "batch target"]
+    null: Float[Tensor, "batch target"]
     log_prob: Float[Tensor, " batch"]
-    """Of the target, whatever the alignment."""
+    """Of the target, with the alignment marginalised out."""
 
     first: Float[Tensor, "batch source"]
-    """How probable each first place was, if the first word is about one."""
+    """Posterior of the first position, if the first word is not aligned to NULL."""
 
     jumps: Float[Tensor, "batch place source"]
-    """How often each jump is expected."""
+    """Expected count of each transition."""
 
 
 @torch.no_grad()
 def posterior(
     words: Float[Tensor, "batch target source"],
-    nothing: Float[Tensor, "batch target"],
-    chain: Transitions,
+    null: Float[Tensor, "batch target"],
+    transitions: Transitions,
     lengths: Int[Tensor, " batch"],
 ) -> Posterior:
-    """Forward and backward over the target.
+    """The forward–backward algorithm over the target, with scaling.
 
     Args:
         words: Probability of each target word, given each source word; 0 for padding.
-        nothing: The same, given that it is about none.
-        chain: How the reader moves.
-        lengths: How many target words there are.
+        null: The same, given NULL.
+        transitions: Transition log-probabilities.
+        lengths: Number of target words.
     """
-    empty, present = chain.empty.exp(), chain.present.exp()
+    empty, present = transitions.empty.exp(), transitions.present.exp()
     real = torch.arange(words.shape[1], device=words.device) < lengths[:, None]
-    # After the end the reader stays where it is, with probability 1: nothing changes there.
-    told = (words.clamp(min=SMALLEST) * real[..., None] * present).unbind(1)
-    silent = torch.where(real, nothing.clamp(min=SMALLEST) * empty, 1.0).unbind(1)
-    # A source of no words has nowhere to go.
-    moves, start = chain.jumps.exp().nan_to_num(), chain.first.exp().nan_to_num()
-    before = [_spread(start)]
+    # Padding positions emit NULL with probability 1: they change nothing.
+    emissions = (words.clamp(min=SMALLEST) * real[..., None] * present).unbind(1)
+    nulls = torch.where(real, null.clamp(min=SMALLEST) * empty, 1.0).unbind(1)
+    # An empty source has only masked transitions, whose softmax is NaN.
+    moves, start = transitions.jumps.exp().nan_to_num(), transitions.first.exp().nan_to_num()
+    before = [_uniform(start)]
     forward, scales = [], []
-    for step, (own, none) in enumerate(zip(told, silent, strict=True)):
-        reached = start if step == 0 else _moved(before[-1], moves)
-        about, without = own * reached, none[:, None] * before[-1]
-        scale = (about.sum(-1) + without.sum(-1)).clamp(min=SMALLEST)
-        forward.append((about / scale[:, None], without / scale[:, None]))
+    for step, (emission, none) in enumerate(zip(emissions, nulls, strict=True)):
+        reached = start if step == 0 else (before[-1][:, None] @ moves)[:, 0]
+        aligned, unaligned = emission * reached, none[:, None] * before[-1]
+        scale = (aligned.sum(-1) + unaligned.sum(-1)).clamp(min=SMALLEST)
+        forward.append((aligned / scale[:, None], unaligned / scale[:, None]))
         before.append(forward[-1][0] + forward[-1][1])
         scales.append(scale)
-    return _backward(told, silent, moves, before, forward, scales, real)
+    return _backward(emissions, nulls, moves, before, forward, scales, real)
 
 
 def _backward(
-    told: tuple[Tensor, ...],
-    silent: tuple[Tensor, ...],
+    emissions: tuple[Tensor, ...],
+    nulls: tuple[Tensor, ...],
     moves: Tensor,
     before: list[Tensor],
     forward: list[tuple[Tensor, Tensor]],
@@ -112,31 +112,27 @@ def _backward(
 ) -> Posterior:
     after = torch.ones_like(before[0])
     expected = torch.zeros_like(moves)
-    words, nothing = [], []
-    for step in reversed(range(len(told))):
-        about, without = forward[step]
-        words.append(about * after)
-        nothing.append((without * after).sum(-1))
+    words, null = [], []
+    for step in reversed(range(len(emissions))):
+        aligned, unaligned = forward[step]
+        words.append(aligned * after)
+        null.append((unaligned * after).sum(-1))
         if step:
-            onward = told[step] * after / scales[step][:, None]
+            onward = emissions[step] * after / scales[step][:, None]
             expected += before[step][..., None] * onward[:, None]
-            stay = silent[step][:, None] * after / scales[step][:, None]
+            stay = nulls[step][:, None] * after / scales[step][:, None]
             after = (moves @ onward[..., None])[..., 0] + stay
     found = torch.stack(words[::-1], 1)
     return Posterior(
         found,
-        torch.stack(nothing[::-1], 1) * real,
+        torch.stack(null[::-1], 1) * real,
         torch.stack(scales, 1).log().sum(-1),
         found[:, 0],
         expected * moves,
     )
 
 
-def _moved(before: Tensor, moves: Tensor) -> Tensor:
-    return (before[:, None] @ moves)[:, 0]
-
-
-def _spread(start: Tensor) -> Tensor:
-    """Where a reader may be before the first word, should that be about none: anywhere alike."""
-    there = (start > 0).to(start.dtype)
-    return there / there.sum(-1, keepdim=True).clamp(min=1.0)
+def _uniform(start: Tensor) -> Tensor:
+    """The position before the first aligned word, if NULL comes first: uniform over the source."""
+    reachable = (start > 0).to(start.dtype)
+    return reachable / reachable.sum(-1, keepdim=True).clamp(min=1.0)
