@@ -62,9 +62,9 @@ def test_every_range(scale: float) -> None:
 def test_the_range_chooses_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(additive_backends, "CACHED_ELEMENTS", 0)  # exponentials come first
 
-    def chosen(reach: float) -> additive_backends.Backend:
+    def chosen(max_abs: float) -> additive_backends.Backend:
         queries = torch.zeros(1, 2, 32)
-        queries[0, 1, 3] = -reach
+        queries[0, 1, 3] = -max_abs
         which = torch.zeros(1, dtype=torch.long)
         keys, v = torch.ones(1, 3, 32), torch.ones(1, 32)
         return additive_backends.backend(additive_backends.AdditiveInputs(queries, keys, v, which))
@@ -76,22 +76,22 @@ def test_the_range_chooses_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reach", "count"),
+    ("max_abs", "count"),
     [(0.0, 4), (10.7, 4), (10.8, 2), (21.4, 2), (21.6, 1), (42.9, 1), (43.1, 0), (torch.nan, 0)],
 )
-def test_as_many_share_a_reciprocal_as_their_product_allows(reach: float, count: int) -> None:
-    assert reciprocal_group(reach) == count
+def test_as_many_share_a_reciprocal_as_their_product_allows(max_abs: float, count: int) -> None:
+    assert reciprocal_group(max_abs) == count
     if count:
-        assert torch.tensor(2.0 * reach).exp().add(1.0).pow(count).isfinite()
+        assert torch.tensor(2.0 * max_abs).exp().add(1.0).pow(count).isfinite()
 
 
 @pytest.mark.parametrize("hidden", [32, 64, 96])
-@pytest.mark.parametrize("reach", [10.7, 21.4, 42.9])
+@pytest.mark.parametrize("max_abs", [10.7, 21.4, 42.9])
 @pytest.mark.usefixtures("engine")
-def test_at_the_end_of_each_range(reach: float, hidden: int) -> None:
+def test_at_the_end_of_each_range(max_abs: float, hidden: int) -> None:
     """All elements as far out as they may be, on either side, and one that is not."""
     torch.manual_seed(7)
-    far = 0.5 * reach * torch.ones(BATCH, KEYS, hidden)
+    far = 0.5 * max_abs * torch.ones(BATCH, KEYS, hidden)
     far[1], far[2, 3] = -far[1], 0.01
     queries, v = far[:, :QUERIES].clone().requires_grad_(), torch.randn(1, hidden) / hidden
     given = queries, far.clone().requires_grad_(), v.requires_grad_()

@@ -259,7 +259,7 @@ def test_a_broken_query_is_seen_in_its_row_alone() -> None:
 def test_it_says_what_it_cannot() -> None:
     given = drawn((1, 3, 4), (1, 5, 4), (1, 5, 2))
     for reason, more in (
-        ("show each query a span", {"mask": masks.Dense(torch.ones(1, 3, 5).bool())}),
+        ("let each query read a span", {"mask": masks.Dense(torch.ones(1, 3, 5).bool())}),
         ("no bias", {"bias": torch.zeros(1, 3, 5)}),
         ("not dot products", {"score": scores.Gaussian()}),
         ("by softmax, without dropout", {"select": selection.Sparsemax()}),

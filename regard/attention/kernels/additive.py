@@ -54,7 +54,7 @@ class AdditiveKernel:
             return {}
         exp_keys, max_abs = exponentials(keys)
         # For each key, as everything in a memory is, so that it is written and erased with it.
-        return {"e^2k": exp_keys, "reach": exp_keys.new_full((*exp_keys.shape[:-1], 1), max_abs)}
+        return {"e^2k": exp_keys, "max|k|": exp_keys.new_full((*exp_keys.shape[:-1], 1), max_abs)}
 
     def can_skip_cache(self, kind: type[Comparison], prepared: Prepared) -> bool:
         """Few exponentials are computed on the fly, in the processor's cache."""
@@ -275,7 +275,7 @@ def _inputs(comparison: AdditiveComparison, cached: Prepared) -> AdditiveInputs:
         upcast(t).detach() for t in (comparison.queries, comparison.keys, comparison.v)
     )
     size, memories = queries.shape[-1], shared_batch(keys, tuple(batch))
-    exp_keys, max_abs = cached.get("e^2k"), cached.get("reach")
+    exp_keys, max_abs = cached.get("e^2k"), cached.get("max|k|")
     if exp_keys is not None and exp_keys.shape[:-1] != keys.shape[:-1]:
         exp_keys = max_abs = None  # not the prepared keys: this score adds to them at each step
     return AdditiveInputs(

@@ -1,7 +1,7 @@
-"""Dot products of all pairs, selected by softmax and read, in one call in C, with a gradient.
+"""softmax(q kᵀ · factor) v of all pairs, in one call of C, with a gradient.
 
-Scores and weights of a block of rows stay in the cache; all weights are held only where they take
-no more room than the values. A mask has to be a span of keys for each query.
+Scores and weights of a block of rows stay in the cache; all weights are stored only where they take
+no more memory than the values. A mask has to be a span of keys for each query.
 """
 
 from collections.abc import Sequence
@@ -50,18 +50,18 @@ class DotSoftmax:
         elif len(request.shape) > 4 and not (view.mask is None and _same_batch(request)):
             reasons.append("it takes at most two batch axes, if items share keys or have a mask")
         elif view.pairs.columns is not None or (view.mask is not None and _span(view) is None):
-            reasons.append("it takes masks that show each query a span of the keys")
+            reasons.append("it takes masks that let each query read a span of the keys")
         return reasons
 
     def prefers(self, request: Request) -> bool:
-        """Is this quicker than what torch has? By measurement, where there are wide vectors."""
+        """Is this faster than what torch has? By measurement, with AVX2 or AVX-512."""
         comparison = request.comparison
         if not isinstance(comparison, DotComparison) or torch.compiler.is_compiling():
             return False
         items, learns = request.shape[:-2].numel(), request.wants_gradient
         if is_faster(comparison.keys, request.values, items, learns=learns):
             return True
-        return not learns and request.view.mask is None and _is_long(request, comparison.keys)
+        return _is_long_read(request, comparison.keys)
 
     def __call__(self, request: Request) -> tuple[Context, Weights | None]:
         comparison, rule, values = request.comparison, request.rule, request.values
@@ -71,33 +71,39 @@ class DotSoftmax:
         if comparison.factor is not None:
             queries, scale = comparison.scaled_queries(), 1.0
         factor = scale / rule.temperature
+        if _is_long_read(request, comparison.keys):
+            queries, factor = queries * factor, 1.0  # one product less a pair
         return read(queries, comparison.keys, values, _span(request.view), factor), None
 
 
 def is_faster(keys: Tensor, values: Tensor, items: int, *, learns: bool) -> bool:
-    """Would so many items read these more quickly here than by what torch has?"""
-    (count, size), wide = keys.shape[-2:], values.shape[-1]
+    """Is this faster than torch for so many items that read these keys and values?"""
+    (count, size), value_size = keys.shape[-2:], values.shape[-1]
     level = loader.level()
-    longest = MAX_TRAINING_KEYS if learns and level == 2 and loader.is_amd() else MAX_KEYS[level]
-    if count > longest or size > MAX_SIZE or wide > MAX_SIZE:
+    max_keys = MAX_TRAINING_KEYS if learns and level == 2 and loader.is_amd() else MAX_KEYS[level]
+    if count > max_keys or size > MAX_SIZE or value_size > MAX_SIZE:
         return False
-    # The way back gives each thread whole items.
+    # Backward gives each thread whole items.
     return not learns or items >= torch.get_num_threads()
 
 
 def _same_batch(request: Request) -> bool:
-    """Has every item keys and values of its own?"""
+    """Does no item share its keys or values with another?"""
     dot = request.comparison
     assert isinstance(dot, DotComparison)
     return dot.queries.shape[:-2] == dot.keys.shape[:-2] == request.values.shape[:-2]
 
 
-def _is_long(request: Request, keys: Tensor) -> bool:
-    """Are there so many pairs that this is faster than torch, though the keys are many?"""
-    pairs, level = request.view.pairs, loader.level()
-    size = max(keys.shape[-1], request.values.shape[-1])
-    few = level == 0 or pairs.height * pairs.width < MIN_LONG_PAIRS[level]
-    return not few and size <= MAX_SIZE and keys.shape[-2] <= MAX_TRANSPOSED_KEYS
+def _is_long_read(request: Request, keys: Tensor) -> bool:
+    """Is this a read of so many pairs that it is faster than torch's, though the keys are many?"""
+    (count, size), pairs, level = keys.shape[-2:], request.view.pairs, loader.level()
+    if level == 0 or request.view.mask is not None or request.wants_gradient:
+        return False
+    return (
+        MAX_KEYS[level] < count <= MAX_TRANSPOSED_KEYS
+        and pairs.height * pairs.width >= MIN_LONG_PAIRS[level]
+        and max(size, request.values.shape[-1]) <= MAX_SIZE
+    )
 
 
 def read(
@@ -107,7 +113,7 @@ def read(
     span: tuple[Tensor, Tensor] | None,
     factor: float,
 ) -> Context:
-    """softmax(q kᵀ · factor) v, of which each query sees a span of the keys."""
+    """softmax(q kᵀ · factor) v, where each query reads a span of the keys."""
     batch: tuple[int, ...] = queries.shape[:-2]
     if len(batch) > 2:
         queries, keys, values = (each.flatten(0, -4) for each in (queries, keys, values))
@@ -121,65 +127,62 @@ def read(
     ):
         context = _DotRead.apply(queries, keys, values, span, factor)  # type: ignore[no-untyped-call]
     else:
-        context = dot_softmax.read(_contiguous_rows(queries, keys, values, span, factor))
+        context = dot_softmax.read(_arguments(queries, keys, values, span, factor))
     return context if len(batch) == 2 else context.view(*batch, *context.shape[-2:])
 
 
 class _DotRead(torch.autograd.Function):
-    """Its backward is in C; if that is to have a gradient, too, it is the plain formula's."""
+    """Backward is in C, or that of the plain formula if it needs a gradient itself."""
 
     @staticmethod
-    def forward(ctx: Any, queries: Tensor, keys: Tensor, values: Tensor, *more: Any) -> Tensor:
-        dots = _contiguous_rows(queries, keys, values, *more)
-        few = keys.shape[-2] <= max(SAVED_KEYS, values.shape[-1])
-        context, kept = dot_softmax.read_and_save(dots, weights=few)
-        ctx.save_for_backward(queries, keys, values, kept)
-        ctx.more = more
+    def forward(ctx: Any, queries: Tensor, keys: Tensor, values: Tensor, *options: Any) -> Tensor:
+        args = _arguments(queries, keys, values, *options)
+        saves_weights = keys.shape[-2] <= max(SAVED_KEYS, values.shape[-1])
+        context, saved = dot_softmax.read_and_save(args, weights=saves_weights)
+        ctx.save_for_backward(queries, keys, values, saved)
+        ctx.options = options
         return context
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        queries, keys, values, kept = ctx.saved_tensors
-        (sent,), wanted = gradients, ctx.needs_input_grad[:3]
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        queries, keys, values, saved = ctx.saved_tensors
+        (grad_context,), needed = grads, ctx.needs_input_grad[:3]
         if torch.is_grad_enabled():
-            dots = dot_softmax.DotArguments(queries, keys, values, *ctx.more)
-            return *_plainly(dots, sent, wanted), None, None
-        dots = _contiguous_rows(queries, keys, values, *ctx.more)
-        return (
-            *dot_softmax.backward(dots, kept, _is_contiguous_row(sent), wanted),
-            None,
-            None,
-        )
+            args = dot_softmax.DotArguments(queries, keys, values, *ctx.options)
+            return *_differentiable_grads(args, grad_context, needed), None, None
+        args = _arguments(queries, keys, values, *ctx.options)
+        grad_inputs = dot_softmax.backward(args, saved, _with_unit_stride(grad_context), needed)
+        return *grad_inputs, None, None
 
 
-def _plainly(
-    dots: dot_softmax.DotArguments, sent: Tensor, wanted: Sequence[bool]
+def _differentiable_grads(
+    args: dot_softmax.DotArguments, grad_context: Tensor, needed: Sequence[bool]
 ) -> list[Tensor | None]:
-    """The gradients, by a formula that can be differentiated again."""
-    allowed, places = None, torch.arange(dots.keys.shape[-2])
-    if dots.span is not None:
-        allowed = (dots.span[0] <= places) & (places < dots.span[1])
-    plain = naive_attention(*dots[:3], allowed, dots.factor, causal=False)
-    needed = [tensor for tensor, asked in zip(dots[:3], wanted, strict=True) if asked]
-    found = iter(torch.autograd.grad(plain, needed, sent, create_graph=True))
-    return [next(found) if asked else None for asked in wanted]
+    """The gradients of the inputs, by plain PyTorch, with gradients of their own."""
+    allowed, index = None, torch.arange(args.keys.shape[-2])
+    if args.span is not None:
+        allowed = (args.span[0] <= index) & (index < args.span[1])
+    context = naive_attention(*args[:3], allowed, args.factor, causal=False)
+    sources = [tensor for tensor, each in zip(args[:3], needed, strict=True) if each]
+    grads = iter(torch.autograd.grad(context, sources, grad_context, create_graph=True))
+    return [next(grads) if each else None for each in needed]
 
 
-def _contiguous_rows(
-    queries: Tensor, keys: Tensor, values: Tensor, *more: Any
+def _arguments(
+    queries: Tensor, keys: Tensor, values: Tensor, *options: Any
 ) -> dot_softmax.DotArguments:
     return dot_softmax.DotArguments(
-        _is_contiguous_row(queries), _is_contiguous_row(keys), _is_contiguous_row(values), *more
+        _with_unit_stride(queries), _with_unit_stride(keys), _with_unit_stride(values), *options
     )
 
 
-def _is_contiguous_row(tensor: Tensor) -> Tensor:
-    """The tensor with the numbers of a vector one after another."""
+def _with_unit_stride(tensor: Tensor) -> Tensor:
+    """The tensor with a last stride of 1."""
     return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
 
 
 def _span(view: View) -> tuple[Tensor, Tensor] | None:
-    """The span of keys that its mask shows each query; None if that is not all of it."""
+    """The span of keys that the mask lets each query read; None if it lets them read others."""
     if view.mask is None or view.pairs.columns is not None:
         return None
     if view.cache.span is None:
@@ -189,7 +192,7 @@ def _span(view: View) -> tuple[Tensor, Tensor] | None:
 
 
 def _expand_span(span: tuple[Tensor, Tensor], rows: int) -> tuple[Tensor, Tensor]:
-    """The span with both axes of items, and a number for each row."""
+    """The span as two tensors `(outer, inner, row, 1)`."""
     first, end = torch.broadcast_tensors(*map(_as_4d, span))
     first, end = (t.expand(*t.shape[:2], rows, 1).long().contiguous() for t in (first, end))
     return first, end

@@ -39,7 +39,7 @@ class PackedMemory:
             isinstance(comparison, AdditiveComparison)
             and comparison.v.numel() == comparison.v.shape[-1]
         )
-        keys, max_abs = keys_in_c(comparison, cached), cached.get("reach")
+        keys, max_abs = keys_in_c(comparison, cached), cached.get("max|k|")
         allowed = None if allowed is None else allowed.expand(self.shape).contiguous()
         self.holds = keys, allowed, max_abs  # C has their addresses, which must stay theirs
         items = self.shape[:-2].numel()

@@ -3,7 +3,7 @@
  *
  * Shapes, row-major: exp_q (items, rows, width), exp_k (memories, keys, width), v (items, width),
  * scores and grad_scores (items, rows, keys). Item n reads the keys key_index[n], so that beams share
- * theirs; consecutive items of exp_q are q_stride apart, so that a block of rows can be asked for.
+ * theirs; consecutive items of exp_q are q_stride apart, so that exp_q may be a block of rows.
  *
  * exp_q and exp_k are exponentials, with their max_abs; or, if max_abs is below 0, the vectors
  * themselves. Then each thread computes the exponentials of one item's keys and of a run of its rows,
@@ -25,7 +25,7 @@ typedef struct {
     long from, until;
     float max_abs; /* max |q| + max |k|; below 0 if vectors are given */
     int status;
-    float *grad_k, *grad_v; /* its own, or NULL */
+    float *grad_k, *grad_v; /* of an item that another thread begins, or NULL */
 } Job;
 
 /* Exponentials of one item at a time. */
@@ -34,20 +34,20 @@ typedef struct {
     long keys_of; /* which memory k is of */
 } Exponentials;
 
-static int compute_exponentials(const Job *job, Exponentials *made, AdditiveRows *part, long memory) {
+static int compute_exponentials(const Job *job, Exponentials *exps, AdditiveRows *part, long memory) {
     const long width = part->width, most = min_long(job->whole.rows, RUN);
-    if (!made->q) {
-        made->q = malloc((most + part->keys) * width * sizeof(float));
-        if (!made->q) return NO_MEMORY;
-        made->k = made->q + most * width;
+    if (!exps->q) {
+        exps->q = malloc((most + part->keys) * width * sizeof(float));
+        if (!exps->q) return NO_MEMORY;
+        exps->k = exps->q + most * width;
     }
-    if (made->keys_of != memory) {
-        made->max_abs_k = regard_exponentials(part->exp_k, made->k, part->keys, width, width, 1);
-        made->keys_of = memory;
+    if (exps->keys_of != memory) {
+        exps->max_abs_k = regard_exponentials(part->exp_k, exps->k, part->keys, width, width, 1);
+        exps->keys_of = memory;
     }
-    const float max_abs_q = regard_exponentials(part->exp_q, made->q, part->rows, width, width, 1);
-    part->group = regard_reciprocal_group(max_abs_q + made->max_abs_k);
-    part->exp_q = made->q, part->exp_k = made->k;
+    const float max_abs_q = regard_exponentials(part->exp_q, exps->q, part->rows, width, width, 1);
+    part->group = regard_reciprocal_group(max_abs_q + exps->max_abs_k);
+    part->exp_q = exps->q, part->exp_k = exps->k;
     return part->group ? DONE : OUT_OF_RANGE;
 }
 
@@ -78,7 +78,7 @@ static void plan_prefetch(const Job *job, long at, long item_before, Prefetch *p
 static void run(void *given) {
     Job *job = given;
     const AdditiveRows *w = &job->whole;
-    Exponentials made = {.keys_of = -1};
+    Exponentials exps = {.keys_of = -1};
     for (long at = job->from, end; at < job->until && job->status == DONE; at = end) {
         const long item = at / w->rows, row = at % w->rows, first = item * w->rows;
         Prefetch prefetch = {.count = 0};
@@ -92,20 +92,20 @@ static void run(void *given) {
         part.v = w->v + item * w->width;
         part.group = regard_reciprocal_group(job->max_abs);
         if (w->grad_scores) {
-            const int own = first < job->from && job->grad_k;
+            const int is_partial = first < job->from && job->grad_k;
             part.grad_scores = w->grad_scores + (item * w->rows + row) * w->keys;
             part.grad_q = w->grad_q + item * w->q_stride + row * w->width;
-            part.grad_k = own ? job->grad_k : w->grad_k + item * w->keys * w->width;
-            part.grad_v = own ? job->grad_v : w->grad_v + item * w->width;
-            part.overwrite = (own || w->overwrite) && (at == first || at == job->from);
+            part.grad_k = is_partial ? job->grad_k : w->grad_k + item * w->keys * w->width;
+            part.grad_v = is_partial ? job->grad_v : w->grad_v + item * w->width;
+            part.overwrite = (is_partial || w->overwrite) && (at == first || at == job->from);
         } else {
             part.scores = w->scores + (item * w->rows + row) * w->keys;
         }
         if (job->max_abs < 0.0f)
-            job->status = compute_exponentials(job, &made, &part, w->key_index[item]);
+            job->status = compute_exponentials(job, &exps, &part, w->key_index[item]);
         if (job->status == DONE) job->kernel(&part);
     }
-    free(made.q);
+    free(exps.q);
 }
 
 static int divide(Job *jobs, Job whole, long rows, int threads) {

@@ -18,7 +18,7 @@
 
 #include "attention/row_block.h"
 
-enum { PREFETCHED_KEYS = 512, MANY_KEYS = 2048 };
+enum { PREFETCHED_KEYS = 512 };
 
 /* From an item to the next, along both batch axes, and from a row to the next, in floats. */
 typedef struct {
@@ -71,13 +71,14 @@ INLINE ConstRows rows_of(const float *start, const Strides *strides, const Item 
 INLINE void dot_scores(const RowBlock *block, ConstRows rows, long count, const Vec *keys, long size,
                        Span span, float *to) {
     const long stride = block->weights_stride;
+    const float *each[BLOCK_ROWS]; /* surplus rows of the last tile repeat the last one */
+    for (long i = 0; i < round_up(count, TILE_ROWS); i++)
+        each[i] = rows.at + min_long(i, count - 1) * rows.stride;
     for (long j = span.first, vecs; j < span.end; j += vecs * LANES) {
+        const Vec *tile_keys = keys + j / LANES * size;
         vecs = next_vecs(span.end - j);
         for (long i = 0; i < count; i += TILE_ROWS) {
-            const float *each[TILE_ROWS]; /* surplus rows repeat the last one */
-            for (int r = 0; r < TILE_ROWS; r++)
-                each[r] = rows.at + min_long(i + r, count - 1) * rows.stride;
-            block->tiles->dot[vecs - 1](each, keys + j / LANES * size, size, to + i * stride + j, stride);
+            block->tiles->dot[vecs - 1](each + i, tile_keys, size, to + i * stride + j, stride);
             prefetch_some(block->prefetch);
         }
     }
@@ -104,10 +105,10 @@ INLINE Span span_of(const Args *a, const Item *item, long row) {
 INLINE Span span_of_block(const Args *a, const Item *item) {
     Span all = {a->keys, 0};
     for (long i = 0; i < (a->first ? item->count : 1); i++) {
-        const Span own = span_of(a, item, i);
-        if (own.first >= own.end) continue;
-        all.first = min_long(all.first, own.first);
-        all.end = own.end > all.end ? own.end : all.end;
+        const Span span = span_of(a, item, i);
+        if (span.first >= span.end) continue;
+        all.first = min_long(all.first, span.first);
+        all.end = span.end > all.end ? span.end : all.end;
     }
     return (Span){all.first / LANES * LANES, round_up(all.end, LANES)};
 }
@@ -121,9 +122,10 @@ INLINE void forward(const Args *a, const Item *item, const Workspace *w) {
     dot_scores(&w->block, item->q, item->count, w->k, a->size, all, w->weights);
     for (long i = 0; i < item->count; i++) {
         float *scores = w->weights + i * w->block.weights_stride;
-        const Span own = span_of(a, item, i);
-        scales[i] = exp_row(scores, own, a->factor, &row_max);
-        if (a->first) zero_outside(scores, own, all);
+        const Span span = span_of(a, item, i);
+        scales[i] = a->factor == 1.0f ? exp_row(scores, span, 1.0f, &row_max)
+                                      : exp_row(scores, span, a->factor, &row_max);
+        if (a->first) zero_outside(scores, span, all);
         if (a->saved == STATISTICS) a->row_max[at + i] = row_max, a->row_scale[at + i] = scales[i];
         if (a->saved == WEIGHTS)
             scale_row(scores, scales[i], all, a->weights + (at + i) * pad_to_16(a->keys));
@@ -144,13 +146,13 @@ INLINE void backward(const Args *a, const Item *item, const Workspace *w) {
     dot_scores(&w->block, item->grad_context, item->count, w->v, a->value_size, all, w->grad);
     for (long i = 0; i < item->count; i++) {
         float *weights = w->weights + i * stride, *grad = w->grad + i * stride;
-        const Span own = span_of(a, item, i);
+        const Span span = span_of(a, item, i);
         if (a->saved == WEIGHTS)
             scale_row(a->weights + (at + i) * pad_to_16(a->keys), 1.0f, all, weights);
         else
-            recompute_weights(weights, own, a->factor, a->row_max[at + i], a->row_scale[at + i]);
-        softmax_backward(weights, grad, own, a->factor);
-        if (a->first) zero_outside(weights, own, all), zero_outside(grad, own, all);
+            recompute_weights(weights, span, a->factor, a->row_max[at + i], a->row_scale[at + i]);
+        softmax_backward(weights, grad, span, a->factor);
+        if (a->first) zero_outside(weights, span, all), zero_outside(grad, span, all);
     }
     if (a->grad_v)
         sums_of_keys(&w->block, w->weights, item->count, item->grad_context, all, value_size,
@@ -214,7 +216,6 @@ typedef struct {
 INLINE void forward_items(const Job *job, const Workspace *w) {
     const Args *a = job->args;
     const float *before[2] = {NULL, NULL};
-    const long block_rows = a->keys > MANY_KEYS ? BLOCK_ROWS / 2 : BLOCK_ROWS; /* cached weights */
     Item item = {0};
     for (long at = job->from, last = -1; at < job->until; at += item.count) {
         const long number = at / a->rows, end = min_long((number + 1) * a->rows, job->until);
@@ -223,7 +224,7 @@ INLINE void forward_items(const Job *job, const Workspace *w) {
             item = prepare_item(a, w, number, before), last = number;
             if (end < job->until) plan_prefetch(a, &next, w->block.prefetch);
         }
-        item.from = at % a->rows, item.count = min_long(end - at, block_rows);
+        item.from = at % a->rows, item.count = min_long(end - at, BLOCK_ROWS);
         item.q = rows_of(a->q, &a->of_q, &item, item.from);
         forward(a, &item, w);
     }

@@ -51,21 +51,21 @@ INLINE void head_scores(const Args *a, const float *q, Pairs pairs, long count, 
                         const long size) {
     const long stride = pad_to_16(a->count), vecs = size / LANES;
     for (long n = 0; n < a->heads; n++, to += stride) {
-        const float *own = q + n * size;
+        const float *head_q = q + n * size;
         long j = 0;
         if (size % LANES || vecs > MAX_VECS || !vecs) {
             for (; j < count; j++) {
                 float sum = 0;
 #pragma omp simd reduction(+ : sum)
-                for (long i = 0; i < size; i++) sum += own[i] * pairs[j][n * size + i];
+                for (long i = 0; i < size; i++) sum += head_q[i] * pairs[j][n * size + i];
                 to[j] = sum;
             }
             continue;
         }
-        Vec held[MAX_VECS];
-        for (long s = 0; s < vecs; s++) held[s] = ((const VecUnaligned *)own)[s];
-        for (; j + 4 <= count; j += 4) dot_keys(held, pairs + j, n * size, 4, to + j, vecs);
-        for (; j < count; j++) dot_keys(held, pairs + j, n * size, 1, to + j, vecs);
+        Vec q_vecs[MAX_VECS];
+        for (long s = 0; s < vecs; s++) q_vecs[s] = ((const VecUnaligned *)head_q)[s];
+        for (; j + 4 <= count; j += 4) dot_keys(q_vecs, pairs + j, n * size, 4, to + j, vecs);
+        for (; j < count; j++) dot_keys(q_vecs, pairs + j, n * size, 1, to + j, vecs);
     }
 }
 
@@ -73,19 +73,19 @@ INLINE void head_sums(const Args *a, Pairs pairs, long count, const float *w, fl
                       const long size) {
     const long keys_size = a->heads * size, stride = pad_to_16(a->count), vecs = size / LANES;
     for (long n = 0; n < a->heads; n++, w += stride) {
-        float *restrict own = to + n * size;
+        float *restrict head_to = to + n * size;
         if (size % LANES || vecs > MAX_VECS) {
-            for (long i = 0; i < size; i++) own[i] = 0;
+            for (long i = 0; i < size; i++) head_to[i] = 0;
             for (long j = 0; j < count; j++)
 #pragma omp simd
-                for (long i = 0; i < size; i++) own[i] += w[j] * pairs[j][keys_size + n * size + i];
+                for (long i = 0; i < size; i++) head_to[i] += w[j] * pairs[j][keys_size + n * size + i];
             continue;
         }
         Vec sum[MAX_VECS] = {0};
         for (long j = 0; j < count; j++)
             for (long s = 0; s < vecs; s++)
                 sum[s] += w[j] * ((const VecUnaligned *)(pairs[j] + keys_size + n * size))[s];
-        for (long s = 0; s < vecs; s++) ((VecUnaligned *)own)[s] = sum[s];
+        for (long s = 0; s < vecs; s++) ((VecUnaligned *)head_to)[s] = sum[s];
     }
 }
 
