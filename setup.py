@@ -1,4 +1,4 @@
-"""The C kernels. Everything else is in pyproject.toml."""
+"""The C extension. Everything else is in pyproject.toml."""
 
 import os
 import platform
@@ -16,22 +16,22 @@ X86 = platform.machine().lower() in ("x86_64", "amd64")
 REQUIRED = os.environ.get("REGARD_REQUIRE_NATIVE") == "1"
 MORE_FLAGS = os.environ.get("REGARD_CFLAGS", "").split()
 
-# By its path: to import it from the package would import torch, which is not there yet.
+# By its path: importing it from the package would import torch, which is not installed yet.
 abi = SimpleNamespace(**runpy.run_path(str(NATIVE / "abi.py")))
 
 
-class BuildKernels(build_ext):
-    """Always builds anew, and notes beside each library what it holds."""
+class BuildNative(build_ext):
+    """Always builds from scratch, and writes the digest of each library beside it."""
 
     def run(self) -> None:
-        """Delete what was built before: a build that fails must not leave it to be taken as new."""
+        """Delete earlier builds: a failed build must not leave one that would be taken as new."""
         folders = [Path(self.build_lib) / NATIVE, *([NATIVE] if self.inplace else [])]
         for folder in folders:
             for level in abi.LEVELS:
                 library = folder / abi.library_path(level).name
                 library.unlink(missing_ok=True)
                 abi.digest_path(library).unlink(missing_ok=True)
-        self.force = True  # by their times alone, objects of other flags would pass as new
+        self.force = True  # modification times do not show objects of other flags
         super().run()
 
     def build_extension(self, ext: Extension) -> None:
@@ -41,7 +41,7 @@ class BuildKernels(build_ext):
         abi.digest_path(library).write_text(abi.digest(library.read_bytes()) + "\n")
 
     def copy_extensions_to_source(self) -> None:
-        """Copy the digests, too: an editable installation is served from the sources."""
+        """Copy the digests, too: an editable installation loads libraries from the source tree."""
         super().copy_extensions_to_source()
         for ext in self.extensions:
             built = abi.digest_path(Path(self.build_lib) / self.get_ext_filename(ext.name))
@@ -50,7 +50,7 @@ class BuildKernels(build_ext):
 
 
 setup(
-    cmdclass={"build_ext": BuildKernels},
+    cmdclass={"build_ext": BuildNative},
     ext_modules=[
         Extension(
             f"regard.native._native_{level}",

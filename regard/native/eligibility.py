@@ -1,9 +1,15 @@
-"""Can compiled code compute with these tensors? The one place where that is asked."""
+"""Can compiled code compute with these tensors? The one place where that is decided."""
 
-import torch
-from torch import Tensor
+from torch import Tensor, float32
+from torch._C import _are_functorch_transforms_active as in_functorch
+from torch.compiler import is_compiling
 
 from regard.native import loader
+
+__all__ = ["in_functorch", "is_traced", "refusals", "usable"]
+
+# `in_functorch`: inside torch.func.vmap, grad or the like? There is no public function for it;
+# torch.autograd.Function calls the same.
 
 
 def usable(*tensors: Tensor, contiguous: bool = False) -> bool:
@@ -15,10 +21,11 @@ def usable(*tensors: Tensor, contiguous: bool = False) -> bool:
         tensors: What C would read or write.
         contiguous: Must they be contiguous, too?
     """
-    if torch.compiler.is_compiling() or in_functorch() or loader.library() is None:
+    # Called for every step of a decoder: names are imported, because each dot costs 30 ns.
+    if is_compiling() or in_functorch() or loader.library() is None:
         return False
     for tensor in tensors:
-        if tensor.dtype != torch.float32 or not tensor.is_cpu:
+        if tensor.dtype != float32 or not tensor.is_cpu:
             return False
         if contiguous and not tensor.is_contiguous():
             return False
@@ -27,21 +34,15 @@ def usable(*tensors: Tensor, contiguous: bool = False) -> bool:
 
 def refusals(*tensors: Tensor, contiguous: bool = False) -> list[str]:
     """Why they are not usable; empty if they are."""
-    if usable(*tensors, contiguous=contiguous):
-        return []
     if is_traced():
         return ["inside torch.compile, vmap or another transform"]
     if loader.library() is None:
         return ["the C extension was not built"]
+    if usable(*tensors, contiguous=contiguous):
+        return []
     return [f"it takes {'contiguous ' if contiguous else ''}float32 on a CPU"]
 
 
 def is_traced() -> bool:
     """Are tensors symbols here: inside torch.compile, torch.func.vmap, grad or the like?"""
-    return torch.compiler.is_compiling() or in_functorch()
-
-
-def in_functorch() -> bool:
-    """Are we inside torch.func.vmap, grad or the like?"""
-    # There is no public way to ask; torch.autograd.Function asks the same.
-    return torch._C._are_functorch_transforms_active()
+    return is_compiling() or in_functorch()

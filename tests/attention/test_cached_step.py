@@ -15,7 +15,7 @@ from regard.native.eligibility import usable
 from tests.attention.test_single_query import COUNT, MAKES, SIZE, draw
 
 BUILT = usable()
-pytestmark = pytest.mark.skipif(not BUILT, reason="the C kernels were not built here")
+pytestmark = pytest.mark.skipif(not BUILT, reason="the C extension was not built")
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ from regard.attention.core.errors import KernelError
 from regard.native import loader, single_query
 from regard.native.eligibility import usable
 
-pytestmark = pytest.mark.skipif(not usable(), reason="the C kernels were not built here")
+pytestmark = pytest.mark.skipif(not usable(), reason="the C extension was not built")
 ITEMS, COUNT, SIZE, WIDE, STEPS, HIDDEN = 3, 11, 37, 5, 4, 41
 MAKES: dict[str, Callable[[], scores.Score]] = {
     "dot": scores.Dot,

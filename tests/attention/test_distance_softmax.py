@@ -8,7 +8,7 @@ from regard import attend, errors, kernels, masks, scores, selection
 from regard.native import loader, parallel
 from regard.native.eligibility import usable
 
-pytestmark = pytest.mark.skipif(not usable(), reason="the C kernels were not built here")
+pytestmark = pytest.mark.skipif(not usable(), reason="the C extension was not built")
 
 SCORES = {
     "dot": scores.Dot(),

@@ -11,7 +11,7 @@ from regard.attention.kernels import dot_softmax
 from regard.native import loader, parallel
 from regard.native.eligibility import usable
 
-pytestmark = pytest.mark.skipif(not usable(), reason="the C kernels were not built here")
+pytestmark = pytest.mark.skipif(not usable(), reason="the C extension was not built")
 
 SCORES = {
     "dot": scores.Dot(),

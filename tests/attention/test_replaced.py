@@ -10,7 +10,7 @@ from regard import Attention, attend, kernels, masks, scores, selection
 from regard.attention.core.errors import ChangedInputError, KernelError, ShapeError
 from regard.native.eligibility import usable
 
-C = pytest.mark.skipif(not usable(), reason="the C kernels were not built here")
+C = pytest.mark.skipif(not usable(), reason="the C extension was not built")
 
 ITEMS, KEYS, SIZE, VALUE = 3, 5, 7, 11
 

@@ -13,7 +13,7 @@ from regard.native import loader, parallel
 from regard.native.eligibility import usable
 
 BUILT = usable()
-pytestmark = pytest.mark.skipif(not BUILT, reason="the C kernels were not built here")
+pytestmark = pytest.mark.skipif(not BUILT, reason="the C extension was not built")
 SIZE, COUNT = 37, 11
 
 MAKES: dict[str, Callable[[], scores.Score]] = {

@@ -9,7 +9,7 @@ from regard.native.eligibility import usable
 from tests.fuzz.direct import CASES
 from tests.fuzz.draw import Draw
 
-pytestmark = pytest.mark.skipif(not usable(), reason="the C kernels were not built here")
+pytestmark = pytest.mark.skipif(not usable(), reason="the C extension was not built")
 each_case = pytest.mark.parametrize("name", CASES)
 
 

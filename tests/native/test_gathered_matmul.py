@@ -8,7 +8,7 @@ from regard.attention.kernels import gathered_matmul as differentiable
 from regard.native import gathered_matmul, loader, parallel
 from regard.native.eligibility import usable
 
-pytestmark = pytest.mark.skipif(not usable(), reason="the C kernels were not built here")
+pytestmark = pytest.mark.skipif(not usable(), reason="the C extension was not built")
 
 EXACT = {"rtol": 1e-5, "atol": 1e-5}
 sizes = pytest.mark.parametrize("size", [1, 15, 16, 67, 133])

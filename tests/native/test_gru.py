@@ -8,7 +8,7 @@ from regard.native import loader, parallel
 from regard.native.eligibility import usable
 from regard.seq2seq.nn.rnn_cells import GRUCell
 
-pytestmark = pytest.mark.skipif(not usable(), reason="the C kernels were not built here")
+pytestmark = pytest.mark.skipif(not usable(), reason="the C extension was not built")
 BATCH, SIZE = (2, 5), 37
 
 

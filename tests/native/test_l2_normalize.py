@@ -12,7 +12,7 @@ from regard.native.eligibility import usable
 from regard.native.l2_normalize import l2_normalize
 
 BUILT = usable()
-pytestmark = pytest.mark.skipif(not BUILT, reason="the C kernels were not built here")
+pytestmark = pytest.mark.skipif(not BUILT, reason="the C extension was not built")
 
 
 def exact(vectors: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ import torch
 from regard.native import dropout, loader, parallel
 from regard.native.eligibility import usable
 
-pytestmark = pytest.mark.skipif(not usable(), reason="the C kernels were not built here")
+pytestmark = pytest.mark.skipif(not usable(), reason="the C extension was not built")
 
 FAR, M = 1 << 32, (1 << 32) - 1
 

@@ -7,7 +7,7 @@ from torch import nn
 from regard.native import layer_norm, loader
 from regard.native.eligibility import usable
 
-pytestmark = pytest.mark.skipif(not usable(), reason="the C kernels were not built here")
+pytestmark = pytest.mark.skipif(not usable(), reason="the C extension was not built")
 
 
 @pytest.mark.parametrize("level", range(loader.level() + 1))

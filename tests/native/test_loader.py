@@ -19,7 +19,7 @@ import regard
 from regard.native import loader
 from regard.native.eligibility import usable
 
-pytestmark = pytest.mark.skipif(not usable(), reason="the C kernels were not built here")
+pytestmark = pytest.mark.skipif(not usable(), reason="the C extension was not built")
 
 OWN = sysconfig.get_config_var("EXT_SUFFIX")
 READS = """

@@ -8,7 +8,7 @@ from regard.attention.kernels.squared_distances import squared_distances
 from regard.native import loader, parallel
 from regard.native.eligibility import usable
 
-pytestmark = pytest.mark.skipif(not usable(), reason="the C kernels were not built here")
+pytestmark = pytest.mark.skipif(not usable(), reason="the C extension was not built")
 
 
 @pytest.fixture(params=range(loader.level() + 1), autouse=True)

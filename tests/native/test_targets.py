@@ -7,7 +7,7 @@ from regard import errors
 from regard.native import log_softmax
 from regard.native.eligibility import usable
 
-pytestmark = pytest.mark.skipif(not usable(), reason="the C kernels were not built here")
+pytestmark = pytest.mark.skipif(not usable(), reason="the C extension was not built")
 
 
 @pytest.mark.parametrize("target", [-100, -1, 7, 1 << 40])

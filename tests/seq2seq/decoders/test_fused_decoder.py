@@ -12,7 +12,7 @@ from regard.native.eligibility import usable
 from regard.seq2seq.decoders import TransformerDecoder, fused_decoder
 from regard.seq2seq.protocols import Encoded
 
-pytestmark = pytest.mark.skipif(not usable(), reason="the C kernels were not built here")
+pytestmark = pytest.mark.skipif(not usable(), reason="the C extension was not built")
 SIZE, VOCABULARY = 24, 13
 
 

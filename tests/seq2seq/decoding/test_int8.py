@@ -98,7 +98,7 @@ def test_a_torch_without_the_product_is_refused(monkeypatch: pytest.MonkeyPatch)
         quantized(nn.Linear(SIZE, OUT), min_weights=1)
 
 
-@pytest.mark.skipif(not usable(), reason="the C kernels were not built here")
+@pytest.mark.skipif(not usable(), reason="the C extension was not built")
 @pytest.mark.parametrize("level", range(loader.level() + 1))
 @pytest.mark.parametrize("bias", [True, False])
 def test_in_c_it_is_what_torch_makes_of_it(

@@ -37,7 +37,7 @@ def test_argmax_is_torchs(words: int, dtype: torch.dtype) -> None:
     assert argmax(log_probs)[7, 2] == words // 2
 
 
-@pytest.mark.skipif(not usable(), reason="the C kernels were not built here")
+@pytest.mark.skipif(not usable(), reason="the C extension was not built")
 @pytest.mark.parametrize("level", range(loader.level() + 1))
 def test_the_first_of_equals_in_c(level: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loader, "level", lambda: level)

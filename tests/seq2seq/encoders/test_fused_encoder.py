@@ -11,7 +11,7 @@ from regard.native.eligibility import usable
 from regard.seq2seq.batch import Tokens
 from regard.seq2seq.encoders import EncoderBody, TransformerEncoder, fused_encoder
 
-pytestmark = pytest.mark.skipif(not usable(), reason="the C kernels were not built here")
+pytestmark = pytest.mark.skipif(not usable(), reason="the C extension was not built")
 VOCABULARY = 13
 
 

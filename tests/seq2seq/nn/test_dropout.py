@@ -51,7 +51,7 @@ def test_backward_drops_the_same_elements() -> None:
     assert gradient.unique().tolist() == pytest.approx([0.0, 1 / 0.6])
 
 
-@pytest.mark.skipif(not usable(), reason="the C kernels were not built here")
+@pytest.mark.skipif(not usable(), reason="the C extension was not built")
 def test_the_same_on_every_processor_and_number_of_threads(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

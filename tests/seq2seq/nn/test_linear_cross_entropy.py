@@ -9,7 +9,7 @@ from regard.native.eligibility import usable
 from regard.seq2seq.nn import linear_cross_entropy as losses
 from regard.seq2seq.nn.linear_cross_entropy import linear_cross_entropy, log_softmax
 
-pytestmark = pytest.mark.skipif(not usable(), reason="the C kernels were not built here")
+pytestmark = pytest.mark.skipif(not usable(), reason="the C extension was not built")
 SIZES = [1, 7, 16, 1000, 1025, 2999]
 
 

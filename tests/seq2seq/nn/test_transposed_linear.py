@@ -27,7 +27,7 @@ def test_it_is_the_layer(shape: tuple[int, ...], bias: bool) -> None:
     assert apply_linear(inputs, linear).requires_grad
 
 
-@pytest.mark.skipif(not usable(), reason="the C kernels were not built here")
+@pytest.mark.skipif(not usable(), reason="the C extension was not built")
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("level", range(loader.level() + 1))
 @pytest.mark.parametrize("shape", [(1, 1), (16, 16), (15, 33), (48, 17), (130, 64), (0, 3)])
