@@ -35,6 +35,11 @@ class ReadCache:
     """For `DotSoftmax`: the first key that each query may read, and the one after the last."""
 
 
+def _empty_cache() -> ReadCache:
+    """As a function: torch.compile traces no class that is a default factory."""
+    return ReadCache()
+
+
 @record
 class View:
     """What may be read: the pairs, the mask over them, and how many queries came before."""
@@ -43,7 +48,7 @@ class View:
     mask: Mask | None = None
     batch: tuple[int, ...] = static(default=())
     step: int = static(default=0)
-    cache: ReadCache = cache_field(init=True, default_factory=ReadCache)
+    cache: ReadCache = cache_field(init=True, default_factory=_empty_cache)
     """Shared with the same view at later steps."""
 
     def allowed(self) -> Allowed | None:
