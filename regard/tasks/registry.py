@@ -39,6 +39,7 @@ TASKS = {
         "regard.tasks.config.translate:TranslateConfig", "regard.tasks.translate:TASK"
     ),
     "align": TaskEntry("regard.tasks.config.align:AlignConfig", "regard.tasks.align:TASK"),
+    "tag": TaskEntry("regard.tasks.config.tag:TagConfig", "regard.tasks.tag:TASK"),
 }
 
 
