@@ -31,7 +31,7 @@ class Mechanism:
     """It has a gradient, to be checked by differences."""
 
     @property
-    def looks_back(self) -> bool:
+    def is_stateful(self) -> bool:
         """What it reads depends on what it read before."""
         return isinstance(self.make(), Stateful)
 

@@ -16,7 +16,7 @@ from regard.attention.core.validation import check_bias, check_bias_shape, copy_
 from regard.attention.fast_paths import cached_step, plain_dot, remember_step
 from regard.attention.kernels import View, dispatch
 from regard.attention.kernels.comparison import take
-from regard.attention.kernels.request import over_heads, restore_nan
+from regard.attention.kernels.request import any_head, restore_nan
 from regard.attention.masks import Mask, as_mask
 from regard.attention.memory import Memory, build_memory, set_owner
 from regard.attention.reading import (
@@ -185,7 +185,7 @@ def read(
     head_axes = len(heads.head_shape) if heads else 0
     if plan.may_have_empty_rows:
         queries = zero_nonfinite_queries(
-            queries, lambda: over_heads(plan.view.visible_counts() > 0, head_axes)
+            queries, lambda: any_head(plan.view.visible_counts() > 0, head_axes)
         )
     queries = heads.split_heads(queries) if heads else copy_parameter(queries)
     state = _start_or_check(score, select, memory, plan, state)
@@ -198,7 +198,7 @@ def read(
         reading.context, reading.head_axes = heads.merge_heads(reading.context), head_axes
         if plan.may_have_empty_rows:
             # The output projection has a bias: re-zero empty rows.
-            empty = ~over_heads(view.visible_counts() > 0, head_axes)
+            empty = ~any_head(view.visible_counts() > 0, head_axes)
             reading.context = reading.context.masked_fill(empty, 0.0)
     for nonfinite in (memory.nonfinite_keys, memory.nonfinite_values):
         reading.context = restore_nan(reading.context, nonfinite, view, head_axes)

@@ -18,7 +18,7 @@ from regard.attention.core.tracing import is_concrete
 from regard.attention.core.validation import (
     as_index,
     broadcasts,
-    check_added,
+    check_new_pairs,
 )
 from regard.attention.masks import Mask
 from regard.attention.scores import Score
@@ -120,7 +120,7 @@ class Memory:
             values: `(*batch, new, value_size)`.
             at: An index for each new pair, the same for all items of the batch.
         """
-        check_added(keys, values, self.values)
+        check_new_pairs(keys, values, self.values)
         added = self._owner().prepare(keys, values)
         _check_sizes(self, added)
         new, old = len(added), len(self)

@@ -1,4 +1,4 @@
-"""Masks as expression trees that hypothesis draws, and what each of them says by pencil.
+"""Masks as expression trees that hypothesis draws, and what each of them says by hand.
 
 Hypothesis draws plain numbers alone; masks are grown from them outside of it. Beside every mask
 grows a rule in plain Python, pair by pair, that shares nothing with it but the numbers.
@@ -40,18 +40,18 @@ class Pair:
     key: int | None
     """Where the key stood when the mask was made; None if it came later."""
     distance: int
-    """How many places the key now stands after the query's own; before it, below 0."""
+    """How many positions the key now stands after the query's own; before it, below 0."""
 
 
 @dataclass(frozen=True)
 class Grown:
-    """A mask, and its rule by pencil: `says(pair, fresh)`, with `fresh` for a key that is new."""
+    """A mask, and its rule by hand: `says(pair, fresh)`, with `fresh` for a key that is new."""
 
     mask: Mask
     says: Callable[[Pair, bool], bool]
 
 
-def by_pencil(says: Callable[[Pair, bool], bool], sizes: Sizes, origins=None) -> Tensor:
+def by_hand_rule(says: Callable[[Pair, bool], bool], sizes: Sizes, origins=None) -> Tensor:
     """What a rule says of every pair, where key n stood at `origins[n]` when the mask was made."""
     origins = range(sizes.keys) if origins is None else origins
     stands = len(origins) - sizes.queries  # the last query at the last key

@@ -49,7 +49,7 @@ def online_softmax(*asked) -> Tensor:
 
 
 def online_sparsemax(*asked) -> Tensor:
-    """Sparsemax by halving: the threshold above which the scores sum to 1."""
+    """Sparsemax by bisection: the threshold above which the scores sum to 1."""
     highest = torch.stack([found.amax(-1, keepdim=True) for found, _ in parts(*asked)]).amax(0)
     # No key that is 1 or more below the best is ever read.
     near = [

@@ -154,7 +154,7 @@ def test_any_selection_gets_its_scores(select) -> None:
     assert_agrees(make_attention(select), draw_inputs(), mask=MASKS["lengths"])
 
 
-def test_dropout_thins_the_context_and_not_the_weights() -> None:
+def test_dropout_is_applied_to_the_context_not_to_the_weights() -> None:
     inputs = draw_inputs()
     with kernels.using(kernels.AdditiveKernel()):
         torch.manual_seed(1)

@@ -10,7 +10,7 @@ import torch
 
 from regard import Attention, MultiHead, State, attend, masks, scores, selection
 from regard.attention.core.errors import DeviceError, DtypeError
-from tests.attention.wrong import (
+from tests.attention.error_cases import (
     BATCH,
     HIDDEN,
     KEYS,
@@ -213,7 +213,7 @@ def test_rewards(wrong: Wrong) -> None:
     assert_refuses(wrong)
 
 
-def test_narrow_biases_are_welcome() -> None:
+def test_half_precision_biases_are_accepted() -> None:
     bias = (queries @ keys.mT).to(HALF)
     assert attend(queries, keys, values, bias=bias).context.dtype == torch.float32
     assert attend(*cast(torch.float64), bias=bias).context.dtype == torch.float64

@@ -6,7 +6,7 @@ import torch
 
 from regard import Attention, MultiHead, attend, masks
 from regard.attention.core.errors import MaskError, OptionError
-from tests.attention.wrong import (
+from tests.attention.error_cases import (
     BATCH,
     KEYS,
     QUERIES,
@@ -166,7 +166,7 @@ def test_blocks(wrong: Wrong) -> None:
      "Window's before is -2.", "Give a whole number, 0 or more."),
     ("window on", lambda: masks.Window(2, -3), OptionError,
      "Window's after is -3.", "Give a whole number, 0 or more."),
-    ("half a place", lambda: masks.Window(1.5), OptionError,
+    ("half a position", lambda: masks.Window(1.5), OptionError,
      "Window's before is 1.5.", "Give a whole number, 0 or more."),
     ("prefix below 0", lambda: masks.Prefix(-5), OptionError,
      "Prefix's size is -5.", "Give a whole number, 0 or more."),

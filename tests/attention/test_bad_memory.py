@@ -5,7 +5,7 @@ import torch
 
 from regard import Attention, Memory, MultiHead, attend, masks, scores
 from regard.attention.core.errors import DtypeError, ForeignMemoryError, MaskError, ShapeError
-from tests.attention.wrong import (
+from tests.attention.error_cases import (
     BATCH,
     KEYS,
     SIZE,

@@ -11,7 +11,7 @@ import torch
 from regard import Attention, Memory, masks, scores
 from regard.attention.core.errors import ForeignMemoryError, MemoryFileError, OptionError
 from regard.attention.memory_io import _digest
-from tests.attention.wrong import (
+from tests.attention.error_cases import (
     BATCH,
     QUERIES,
     SIZE,
@@ -114,8 +114,8 @@ def forged(change: dict | None = None, lost: str = "", **metadata: str) -> Calla
     # Cloned: safetensors refuses tensors that share storage, and such as do not lie in line.
     tensors = {name: each.clone().contiguous() for name, each in (PARTS | (change or {})).items()}
     tensors.pop(lost, None)
-    told = {name: text for name, text in {**MARK, **metadata}.items() if name != lost}
-    return foreign(tensors, **told, digest=_digest(told, tensors))
+    texts = {name: text for name, text in {**MARK, **metadata}.items() if name != lost}
+    return foreign(tensors, **texts, digest=_digest(texts, tensors))
 
 
 def mask_of(kind: str, change: dict | None = None, **fields: object) -> Callable[[Path], Memory]:

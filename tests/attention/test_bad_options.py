@@ -8,7 +8,7 @@ import torch
 
 from regard import Attention, MultiHead, attend, kernels, scores, selection
 from regard.attention.core.errors import KernelError, OptionError
-from tests.attention.wrong import (
+from tests.attention.error_cases import (
     BATCH,
     HIDDEN,
     KEYS,
@@ -237,20 +237,20 @@ def test_heads_may_start_different() -> None:
     assert multi(starts.__next__).attention.score.log_sharpness.shape == (3, 1, 1)
 
 
-def told(*allowed: object, select: selection.Selection | None = None) -> object:
+def read_using(*allowed: object, select: selection.Selection | None = None) -> object:
     with kernels.using(*allowed):
         return attend(queries, keys, values, score=scores.Additive(SIZE, SIZE, KEYS), select=select)
 
 
 @table(
-    ("a refusal", lambda: told(kernels.Sdpa(), select=selection.Sparsemax()), KernelError,
+    ("a refusal", lambda: read_using(kernels.Sdpa(), select=selection.Sparsemax()), KernelError,
      "Sdpa: scores by AdditiveComparison are not dot products; "
      "selects by EntmaxRule, not by softmax.",
      "Add kernels.Reference() to using(…): it takes everything."),
-    ("nothing", told, KernelError, "using(…) was given nothing.", "Pass at least one kernel"),
-    ("a class", lambda: told(kernels.Sdpa), KernelError,
+    ("nothing", read_using, KernelError, "using(…) was given nothing.", "Pass at least one kernel"),
+    ("a class", lambda: read_using(kernels.Sdpa), KernelError,
      "using(…) was given the class Sdpa.", "each an object: using(kernels.Reference())."),
-    ("a name", lambda: told("sdpa"), KernelError,
+    ("a name", lambda: read_using("sdpa"), KernelError,
      "using(…) was given 'sdpa'.", "each an object: using(kernels.Reference())."),
 )  # fmt: skip
 def test_kernels(wrong: Wrong) -> None:

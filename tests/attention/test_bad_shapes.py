@@ -4,7 +4,7 @@ import torch
 
 from regard import Attention, MultiHead, attend, scores, selection
 from regard.attention.core.errors import ShapeError
-from tests.attention.wrong import (
+from tests.attention.error_cases import (
     BATCH,
     HIDDEN,
     KEYS,

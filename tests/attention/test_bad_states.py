@@ -5,7 +5,7 @@ import torch
 
 from regard import Attention, attend, scores, selection
 from regard.attention.core.errors import DtypeError, ShapeError, StateError
-from tests.attention.wrong import (
+from tests.attention.error_cases import (
     BATCH,
     HIDDEN,
     KEYS,
@@ -49,9 +49,9 @@ SAME = "Pass a state of the same batch and memory, or None to start again."
      "Coverage(LocationAware).", OWN),
     ("of a selection", lambda: on(looking, stepped(moving)), StateError,
      "this state belongs to Monotonic; this attention expects the state of LocationAware.", OWN),
-    ("of what does not look back", lambda: on(moving, stepped(dot)), StateError,
+    ("of what is not stateful", lambda: on(moving, stepped(dot)), StateError,
      "this state belongs to no part; this attention expects the state of Monotonic.", OWN),
-    ("for what does not look back", lambda: on(dot, stepped(looking)), StateError,
+    ("for what is not stateful", lambda: on(dot, stepped(looking)), StateError,
      "this state belongs to LocationAware; this attention expects the state of no part.", OWN),
     ("of another batch", lambda: on(looking, stepped(looking, batch=3)), StateError,
      "the state's 'last' has shape (3, 1, 5) but this batch and these keys need (2, 1, 5).", SAME),

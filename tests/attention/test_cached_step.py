@@ -1,4 +1,4 @@
-"""A step like the last one takes a shorter way, and reads the same."""
+"""A step like the last one takes the fast path, and reads the same."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -25,8 +25,8 @@ def _no_gradient() -> Iterator[None]:
 
 
 @pytest.fixture
-def short(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """For each read, in order: did it take the shorter way?"""
+def fast(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """For each read, in order: did it take the fast path?"""
     taken: list[bool] = []
     inner = recipe.cached_step
 
@@ -46,7 +46,7 @@ def ready(attention: Attention, mask: masks.Mask | None = None) -> tuple[Tensor,
 
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("name", MAKES)
-def test_it_reads_what_the_longer_way_reads(name: str, masked: bool, short: list[bool]) -> None:
+def test_it_reads_what_the_usual_path_reads(name: str, masked: bool, fast: list[bool]) -> None:
     attention = Attention(MAKES[name](), selection.Softmax(temperature=0.7))
     mask = masks.Lengths([2, 7, COUNT]) if masked else None
     queries, memory = ready(attention, mask)
@@ -59,10 +59,28 @@ def test_it_reads_what_the_longer_way_reads(name: str, masked: bool, short: list
         assert torch.equal(found.rows(0), truth.rows(0))
         assert torch.equal(found.entropy, truth.entropy)
         assert found.state.step == truth.state.step == 1
-    assert short == [False, False, True, False, True, False]
+    assert fast == [False, False, True, False, True, False]
 
 
-def test_a_state_is_handed_on(short: list[bool]) -> None:
+@pytest.mark.parametrize("name", MAKES)
+@pytest.mark.parametrize(
+    ("batch", "own"), [((), ()), ((3,), (3,)), ((2, 5), (2, 5)), ((2, 5), (2, 1))]
+)
+def test_any_number_of_batch_axes(
+    name: str, batch: tuple[int, ...], own: tuple[int, ...], fast: list[bool]
+) -> None:
+    attention = Attention(MAKES[name]())
+    queries, keys, values = draw(batch, own)
+    memory = attention.prepare(keys, values)
+    for _ in range(3):
+        found = attention.read(queries, memory)
+    with kernels.using(kernels.Reference()):
+        truth = attention.read(queries, memory)
+    torch.testing.assert_close(found.context, truth.context, atol=1e-5, rtol=1e-4)
+    assert fast == [False, True, True, False]
+
+
+def test_a_state_is_passed_on(fast: list[bool]) -> None:
     attention = Attention()
     (queries, memory), state = ready(attention), None
     for step in range(3):
@@ -70,14 +88,14 @@ def test_a_state_is_handed_on(short: list[bool]) -> None:
         state = reading.state
         assert reading.parts[0].request.view.step == step
         assert state.step == step + 1
-    assert short == [False, True, True]
-    looking_back = Attention(scores.Coverage(scores.Dot()))
-    other = looking_back.read(queries, ready(looking_back)[1]).state
+    assert fast == [False, True, True]
+    stateful = Attention(scores.Coverage(scores.Dot()))
+    other = stateful.read(queries, ready(stateful)[1]).state
     with pytest.raises(StateError, match="expects the state of no part"):
         attention.read(queries, memory, state=other)
 
 
-def test_options_that_change_are_seen() -> None:
+def test_changed_options_take_effect() -> None:
     select = selection.Softmax(dropout=0.5)
     attention = Attention(scores.ScaledDot(), select).eval()
     queries, memory = ready(attention)
@@ -93,7 +111,7 @@ def test_options_that_change_are_seen() -> None:
     torch.testing.assert_close(attention.read(queries, memory).context, before.context)
 
 
-def test_who_draws_draws_once(short: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sample_is_drawn_once(fast: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
     attention = Attention(select=selection.Hard()).train()
     queries, memory = ready(attention)
 
@@ -102,17 +120,17 @@ def test_who_draws_draws_once(short: list[bool], monkeypatch: pytest.MonkeyPatch
         return [attention.read(queries, memory).context for _ in range(5)]
 
     found = drawn()
-    assert short == [False] * 5
+    assert fast == [False] * 5
     monkeypatch.setattr(recipe, "cached_step", lambda *_: None)
     assert torch.equal(torch.stack(found), torch.stack(drawn()))
 
 
-def test_where_it_gives_way(short: list[bool]) -> None:
+def test_where_the_usual_path_is_taken(fast: list[bool]) -> None:
     attention = Attention()
     queries, memory = ready(attention)
     attention.read(queries, memory)
     attention.read(queries, memory)
-    assert short.pop()
+    assert fast.pop()
     with kernels.using(kernels.Reference()):
         attention.read(queries, memory)
     with torch.enable_grad():
@@ -125,7 +143,7 @@ def test_where_it_gives_way(short: list[bool]) -> None:
     attention.read(queries.repeat(1, 1, 2)[..., ::2], memory)
     memory.write(torch.ones(3, 1, SIZE), torch.ones(3, 1, 5))
     attention.read(queries, memory)
-    assert not any(short)
+    assert not any(fast)
 
 
 def test_what_does_not_fit_is_still_refused() -> None:
@@ -139,7 +157,7 @@ def test_what_does_not_fit_is_still_refused() -> None:
         attention.read(queries.to("meta"), memory)
 
 
-def test_who_may_read_nothing_or_what_is_broken_takes_the_longer_way(short: list[bool]) -> None:
+def test_fully_masked_queries_and_nonfinite_values_take_the_usual_path(fast: list[bool]) -> None:
     attention = Attention()
     queries, memory = ready(attention, masks.Lengths([0, 5, COUNT]))
     for _ in range(2):
@@ -151,4 +169,4 @@ def test_who_may_read_nothing_or_what_is_broken_takes_the_longer_way(short: list
         context = attention.read(queries, memory).context
         assert context[1].isnan().all()
         assert context[::2].isfinite().all()
-    assert not any(short)
+    assert not any(fast)

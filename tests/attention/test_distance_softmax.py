@@ -110,7 +110,7 @@ def test_what_is_far_has_no_weight() -> None:
 
 
 @family
-def test_a_broken_query_is_seen_in_its_row_alone(score: scores.Score) -> None:
+def test_a_nonfinite_query_affects_its_row_alone(score: scores.Score) -> None:
     q, k, v = drawn((1, 9, 8), (1, 21, 8), (1, 21, 5))
     q[0, 4, 2] = torch.nan
     found = read(native(score), q, k, v, score=score)

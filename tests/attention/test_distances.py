@@ -1,4 +1,4 @@
-"""Scores by distance: against torch.cdist, and kernel regression by pencil."""
+"""Scores by distance: against torch.cdist, and kernel regression by hand."""
 
 import math
 
@@ -32,8 +32,8 @@ def weights(score: Score, queries: Tensor, keys: Tensor) -> Tensor:
     return Attention(score).double()(queries, keys, keys).weights
 
 
-def chances(score: Score, queries: Tensor, keys: Tensor) -> Tensor:
-    """sigmoid(e) of each pair alone: a monotonic reader stops at its one key by that chance."""
+def probabilities(score: Score, queries: Tensor, keys: Tensor) -> Tensor:
+    """sigmoid(e) of each pair: the probability that monotonic attention stops at its one key."""
     reader = Attention(score, selection.Monotonic(noise=0.0)).to(queries.dtype)
     queries, keys = queries[..., :, None, None, :], keys[..., None, :, None, :]
     return reader(queries, keys, torch.ones_like(keys)).weights[..., 0, 0]
@@ -45,7 +45,7 @@ def test_inverse_distance(floor: float) -> None:
     score = scores.InverseDistance(floor)
     expected = 1 / distances(queries, keys).clamp(min=floor)
     torch.testing.assert_close(weights(score, queries, keys), expected.softmax(-1), **EXACT)
-    torch.testing.assert_close(chances(score, queries, keys), expected.sigmoid(), **EXACT)
+    torch.testing.assert_close(probabilities(score, queries, keys), expected.sigmoid(), **EXACT)
 
 
 @pytest.mark.parametrize("floor", [0.1, 0.5])
@@ -55,7 +55,7 @@ def test_at_a_station_the_score_is_1_over_floor_and_flat(floor: float) -> None:
     keys[:, QUERIES] = queries[:, 0] + 0.9 * floor / math.sqrt(SIZE)  # and one is nearly there
     queries.requires_grad_()
     keys.requires_grad_()
-    found = chances(scores.InverseDistance(floor), queries, keys)
+    found = probabilities(scores.InverseDistance(floor), queries, keys)
     here = torch.stack([*(found[:, row, row] for row in range(QUERIES)), found[:, 0, QUERIES]])
     torch.testing.assert_close(here, torch.full_like(here, 1 / floor).sigmoid(), **EXACT)
     for gradient in torch.autograd.grad(here.sum(), [queries, keys]):
@@ -83,7 +83,7 @@ def test_gaussian(sigma: float, learned: bool) -> None:
     # A learned width starts as a float32.
     exact = {"rtol": 1e-4, "atol": 1e-7} if learned else EXACT
     torch.testing.assert_close(weights(score, queries, keys), expected.softmax(-1), **exact)
-    torch.testing.assert_close(chances(score, queries, keys), expected.sigmoid(), **exact)
+    torch.testing.assert_close(probabilities(score, queries, keys), expected.sigmoid(), **exact)
     context = attend(queries, keys, keys, score=score).context
     torch.testing.assert_close(context, expected.softmax(-1) @ keys, **exact)
 
@@ -103,12 +103,12 @@ def nadaraya_watson(at: float, points: list[float], sigma: float, origin: float)
 def test_gaussian_with_softmax_is_kernel_regression(dtype: torch.dtype, origin: float) -> None:
     sigma = 0.11
     points = [origin + step / 32 for step in range(67)]  # exact in float32, far away too
-    places = [origin + step / 16 + 1 / 128 for step in range(5, 29)]
+    positions = [origin + step / 16 + 1 / 128 for step in range(5, 29)]
     measured = torch.tensor([[bump(point - origin)] for point in points], dtype=dtype)
-    queries, keys = (torch.tensor(at, dtype=dtype)[:, None] for at in (places, points))
+    queries, keys = (torch.tensor(at, dtype=dtype)[:, None] for at in (positions, points))
     context = attend(queries, keys, measured, score=scores.Gaussian(sigma)).context
-    by_hand = [nadaraya_watson(at, points, sigma, origin) for at in places]
+    by_hand = [nadaraya_watson(at, points, sigma, origin) for at in positions]
     near = 1e-5 if dtype == torch.float32 else 1e-12
     assert context[:, 0].tolist() == pytest.approx(by_hand, abs=near)
     # It is a regression: in the middle it follows the function that was measured.
-    assert by_hand == pytest.approx([bump(at - origin) for at in places], abs=0.1)
+    assert by_hand == pytest.approx([bump(at - origin) for at in positions], abs=0.1)

@@ -41,7 +41,7 @@ def drawn(*shapes: tuple[int, ...]) -> list[Tensor]:
     return [torch.randn(shape) for shape in shapes]
 
 
-def told(kernel: kernels.Kernel, given: list[Tensor], **more) -> list[Tensor]:
+def context_and_gradients(kernel: kernels.Kernel, given: list[Tensor], **more) -> list[Tensor]:
     """The context, and what an arbitrary gradient of it sends to each tensor."""
     leaves = [each.detach().requires_grad_() for each in given]
     with kernels.using(kernel):
@@ -56,8 +56,8 @@ def assert_agrees(given: list[Tensor], **more) -> None:
 
     That is said of the largest error; on the whole it is hardly more wrong.
     """
-    truth = told(REFERENCE, [each.double() for each in given], **more)
-    plain, found = (told(kernel, given, **more) for kernel in (REFERENCE, DOTS))
+    truth = context_and_gradients(REFERENCE, [each.double() for each in given], **more)
+    plain, found = (context_and_gradients(kernel, given, **more) for kernel in (REFERENCE, DOTS))
     for true, usual, own in zip(truth, plain, found, strict=True):
         assert own.shape == true.shape
         assert (own - true).norm() <= 1.5 * (usual - true).norm() + 1e-7 * true.norm()
@@ -163,11 +163,11 @@ def test_masks_that_show_a_span(mask: masks.Mask | None, rows: int) -> None:
 @hidden
 def test_what_is_hidden_does_not_matter(mask: masks.Mask | None) -> None:
     q, k, v = drawn((3, 19, 8), (3, 19, 8), (3, 19, 5))
-    before = told(DOTS, [q, k, v], mask=mask)
+    before = context_and_gradients(DOTS, [q, k, v], mask=mask)
     shown = torch.ones(3, 19, 19).bool() if mask is None else mask.dense(19, 19).expand(3, 19, 19)
     unseen = ~shown.any(-2)
     k[unseen], v[unseen] = torch.nan, torch.inf
-    for was, now in zip(before, told(DOTS, [q, k, v], mask=mask), strict=True):
+    for was, now in zip(before, context_and_gradients(DOTS, [q, k, v], mask=mask), strict=True):
         assert torch.equal(was, now)
 
 
@@ -201,9 +201,9 @@ def test_items_may_share_queries() -> None:
 @pytest.mark.parametrize("threads", [2, 3, 50])
 def test_any_number_of_threads(threads: int, shared: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     given = drawn((3, 53, 8), (1 if shared else 3, 21, 8), (3, 21, 4))
-    alone = told(DOTS, given)
+    alone = context_and_gradients(DOTS, given)
     monkeypatch.setattr(parallel, "threads", lambda _: threads)
-    for one, more in zip(alone, told(DOTS, given), strict=True):
+    for one, more in zip(alone, context_and_gradients(DOTS, given), strict=True):
         torch.testing.assert_close(more, one, rtol=1e-6, atol=1e-6 if shared else 0)
 
 
@@ -222,7 +222,7 @@ def test_scores_of_any_size(size: float) -> None:
 
 def test_a_gradient_that_some_do_not_want() -> None:
     given = drawn((2, 13, 8), (2, 19, 8), (2, 19, 5))
-    whole = told(DOTS, given)[1:]
+    whole = context_and_gradients(DOTS, given)[1:]
     for wanted in itertools.product([False, True], repeat=3):
         if any(wanted):
             leaves = [t.clone().requires_grad_(w) for t, w in zip(given, wanted, strict=True)]
@@ -247,7 +247,7 @@ def test_it_can_be_differentiated_twice(mask: masks.Mask | None) -> None:
         torch.testing.assert_close(own, usual, rtol=1e-4, atol=1e-4)
 
 
-def test_a_broken_query_is_seen_in_its_row_alone() -> None:
+def test_a_nonfinite_query_affects_its_row_alone() -> None:
     q, k, v = drawn((1, 9, 8), (1, 21, 8), (1, 21, 5))
     q[0, 4, 2] = torch.nan
     with kernels.using(DOTS):

@@ -40,12 +40,12 @@ def frequencies(how: Hard, scores: Tensor, mask: Tensor | None = None) -> Tensor
     return read(how, scores, mask)[0].weights.detach().sum((0, 1))
 
 
-def assert_drawn_from(counts: Tensor, chances: Tensor) -> None:
+def assert_drawn_from(counts: Tensor, probabilities: Tensor) -> None:
     """Pearson's chi-square test, with a doubt of `DOUBT`."""
     assert counts.sum() == DRAWS
-    assert not counts[chances == 0].any()
-    seen = chances > 0
-    expected = DRAWS * chances[seen].double()
+    assert not counts[probabilities == 0].any()
+    seen = probabilities > 0
+    expected = DRAWS * probabilities[seen].double()
     distance = ((counts[seen].double() - expected).square() / expected).sum()
     freedom = torch.tensor((int(seen.sum()) - 1) / 2, dtype=torch.float64)
     assert torch.special.gammaincc(freedom, distance / 2) > DOUBT
@@ -142,8 +142,8 @@ def test_entropy_is_that_of_the_softmax(gradient: str) -> None:
     found = read(Hard(gradient, 0.7), scores, allowed)[0].entropy
     for row in range(QUERIES):
         powers = [math.exp(scores[row, k]) for k in range(KEYS) if allowed[row, k]]
-        chances = [power / sum(powers) for power in powers]
-        expected = -sum(p * math.log(p) for p in chances)
+        probabilities = [power / sum(powers) for power in powers]
+        expected = -sum(p * math.log(p) for p in probabilities)
         assert found[row].item() == pytest.approx(expected, abs=1e-12)
 
 
@@ -171,8 +171,8 @@ def test_where_nothing_is_drawn_log_probs_and_entropy_are_0(
 def slopes(weights: Tensor, scores: Tensor) -> Tensor:
     """The Jacobian of each draw: `(draw, out, in)`."""
     rows = [
-        torch.autograd.grad(weights[..., place].sum(), scores, retain_graph=True)[0]
-        for place in range(weights.shape[-1])
+        torch.autograd.grad(weights[..., position].sum(), scores, retain_graph=True)[0]
+        for position in range(weights.shape[-1])
     ]
     return torch.stack(rows, -2).squeeze(1)
 
@@ -200,13 +200,13 @@ def test_gumbel_learns_like_the_softmax_of_what_was_drawn(temperature: float) ->
     expected = (torch.diag_embed(p) - p[:, :, None] * p[:, None, :]) / temperature
     torch.testing.assert_close(jacobian, expected, rtol=1e-6, atol=1e-9)
     assert torch.equal(p.argmax(-1), weights.squeeze(1).argmax(-1))
-    # The difference of two Gumbel draws is logistic: below x with a chance of sigmoid(x).
+    # The difference of two Gumbel draws is logistic: below x with a probability of sigmoid(x).
     noise = temperature * p.log() - one
     for left, right in ((0, 1), (0, 2), (1, 2)):
         for x in (-2.0, 0.0, 1.0):
             below = (noise[:, left] - noise[:, right] < x).double().mean()
-            chance = 1 / (1 + math.exp(-x))
-            assert abs(below - chance) < math.sqrt(math.log(2 / DOUBT) / (2 * DRAWS))
+            probability = 1 / (1 + math.exp(-x))
+            assert abs(below - probability) < math.sqrt(math.log(2 / DOUBT) / (2 * DRAWS))
 
 
 def test_reinforce_gives_the_scores_no_gradient_of_its_own() -> None:

@@ -161,10 +161,10 @@ def test_the_place_is_learned_by_its_slope(name: str) -> None:
     assert (gradient != 0).all()
     step, slopes = 1e-6, torch.zeros_like(gradient)
     with torch.no_grad():
-        for place in range(parameter.numel()):
-            parameter.view(-1)[place] += step
+        for position in range(parameter.numel()):
+            parameter.view(-1)[position] += step
             above = reached()
-            parameter.view(-1)[place] -= 2 * step
-            slopes.view(-1)[place] = (above - reached()) / (2 * step)
-            parameter.view(-1)[place] += step
+            parameter.view(-1)[position] -= 2 * step
+            slopes.view(-1)[position] = (above - reached()) / (2 * step)
+            parameter.view(-1)[position] += step
     torch.testing.assert_close(gradient, slopes, rtol=1e-6, atol=1e-8)

@@ -13,7 +13,7 @@ from tests.attention.mask_trees import (
     LEAVES,
     MOVABLE,
     Sizes,
-    by_pencil,
+    by_hand_rule,
     grow,
     odd_sizes,
     sizes,
@@ -78,14 +78,14 @@ def test_a_mask_is_never_its_own_negation(tree, of: Sizes) -> None:
 @given(seed=st.integers(0, 2**16), of=sizes())
 def test_each_mask_says_what_its_rule_says(leaf, seed: int, of: Sizes) -> None:
     grown = grow((leaf, seed), of)
-    assert torch.equal(table(grown.mask, of), by_pencil(grown.says, of))
+    assert torch.equal(table(grown.mask, of), by_hand_rule(grown.says, of))
 
 
 @settings(some, max_examples=60)
 @given(tree=trees(MOVABLE), of=odd_sizes())
 def test_expressions_say_what_their_rules_say_for_any_lengths(tree, of: Sizes) -> None:
     grown = grow(tree, of)
-    assert torch.equal(table(grown.mask, of), by_pencil(grown.says, of))
+    assert torch.equal(table(grown.mask, of), by_hand_rule(grown.says, of))
 
 
 @settings(some, max_examples=60)
@@ -125,8 +125,8 @@ def test_each_query_may_have_columns_of_its_own(tree, of: Sizes, shared: bool, s
 @given(tree=trees(), of=sizes(), rows=st.lists(st.integers(0, 2), min_size=1, max_size=3))
 def test_rows_of_rows_are_rows(tree, of: Sizes, rows) -> None:
     mask, rows = grow(tree, of).mask, torch.tensor(rows) % of.queries
-    again = torch.arange(len(rows)).flip(0)
-    pairs = PairIndex(of.queries, of.keys).take_rows(rows).take_rows(again)
+    reversed_rows = torch.arange(len(rows)).flip(0)
+    pairs = PairIndex(of.queries, of.keys).take_rows(rows).take_rows(reversed_rows)
     expected = table(mask, of)[:, rows.flip(0)]
     assert torch.equal(mask.allows(pairs).expand_as(expected), expected)
 
@@ -154,9 +154,9 @@ def test_the_last_query_stands_at_the_last_key(queries: int, keys: int) -> None:
     assert causal[-1].all()
     own = masks.Window(0).dense(queries, keys)
     for row in range(queries):
-        place = row + keys - queries
-        assert own[row].nonzero().flatten().tolist() == ([place] if place >= 0 else [])
-        assert int(causal[row].sum()) == max(0, place + 1)
+        position = row + keys - queries
+        assert own[row].nonzero().flatten().tolist() == ([position] if position >= 0 else [])
+        assert int(causal[row].sum()) == max(0, position + 1)
 
 
 @pytest.mark.parametrize("mask", [masks.Causal(), masks.Window(2), masks.Window(1, 0)], ids=repr)
@@ -223,8 +223,8 @@ def test_heads_are_axes_before_the_last_two(axes: int, tree, of: Sizes) -> None:
 def test_a_change_reaches_every_tensor_and_leaves_the_mask_alone(tree, of: Sizes) -> None:
     mask = grow(tree, of).mask
     before = table(mask, of).clone()
-    turned = mask.map(lambda tensor: tensor.flip(0))
-    assert torch.equal(table(turned, of), before.flip(0))
+    flipped = mask.map(lambda tensor: tensor.flip(0))
+    assert torch.equal(table(flipped, of), before.flip(0))
     assert torch.equal(table(mask, of), before)
 
 

@@ -49,8 +49,8 @@ every_mask = pytest.mark.parametrize("mask", [make() for make in MASKS.values()]
 def test_pairs_written_one_by_one_are_prepared_at_once(score: Mechanism) -> None:
     owner, content = ALONE.owner(score), ALONE.content()
     memory = owner.prepare(*content.part(slice(0, 0)))
-    for place in range(KEYS):
-        assert memory.write(*content.part([place])) is memory
+    for position in range(KEYS):
+        assert memory.write(*content.part([position])) is memory
     assert_read_alike(content.queries, memory, owner.prepare(*content.pairs))
 
 
@@ -67,7 +67,7 @@ def test_pairs_written_in_two_chunks_are_prepared_at_once(kind: Kind, score: Mec
 def test_erased_pairs_were_never_there(kind: Kind, score: Mechanism) -> None:
     owner, content = kind.owner(score), kind.content()
     memory = owner.prepare(*content.pairs).erase([4, 0, -1])
-    left = [place for place in range(KEYS) if place not in (4, 0, KEYS - 1)]
+    left = [position for position in range(KEYS) if position not in (4, 0, KEYS - 1)]
     assert_read_alike(content.queries, memory, owner.prepare(*content.part(left)))
 
 
@@ -85,8 +85,8 @@ def test_pairs_are_replaced_in_their_places(kind: Kind, score: Mechanism) -> Non
 def test_places_may_be_a_tensor_or_a_range(kind: Kind) -> None:
     owner, content = kind.owner(SCALED), kind.content()
     listed = owner.prepare(*content.pairs).erase([1, 2, 3])
-    for places in (torch.tensor([3, 1, 2]), range(1, 4), [1, 1, 2, 3]):
-        assert_read_alike(content.queries, owner.prepare(*content.pairs).erase(places), listed)
+    for positions in (torch.tensor([3, 1, 2]), range(1, 4), [1, 1, 2, 3]):
+        assert_read_alike(content.queries, owner.prepare(*content.pairs).erase(positions), listed)
 
 
 @every_kind
@@ -110,10 +110,10 @@ def edited(memory: Memory, edits, spare: Content) -> list[int]:
     """Edit a memory of `KEYS` pairs, and a list of pairs in the same way; from `KEYS` on, spare."""
     left, used = list(range(KEYS)), KEYS
     for what, bits in edits:
-        chosen = [place for place in range(len(left)) if bits >> place & 1]
+        chosen = [position for position in range(len(left)) if bits >> position & 1]
         if what == "erase":
             memory.erase(chosen)
-            left = [pair for place, pair in enumerate(left) if place not in chosen]
+            left = [pair for position, pair in enumerate(left) if position not in chosen]
             continue
         fresh = range(used, used + (2 if what == "append" else len(chosen)))
         new, used = spare.part([pair - KEYS for pair in fresh]), fresh.stop
@@ -123,7 +123,7 @@ def edited(memory: Memory, edits, spare: Content) -> list[int]:
         else:
             memory.write(*new, at=chosen)
             replaced = dict(zip(chosen, fresh, strict=True))
-            left = [replaced.get(place, pair) for place, pair in enumerate(left)]
+            left = [replaced.get(position, pair) for position, pair in enumerate(left)]
     return left
 
 
@@ -201,12 +201,12 @@ def test_what_was_written_is_found_by_its_content(score) -> None:
 @pytest.mark.parametrize("where", ["keys", "values"])
 def test_what_is_not_finite_moves_with_its_pair(kind: Kind, plant: float, where: str) -> None:
     owner, content = kind.owner(SCALED), kind.content()
-    for item, place in ((0, 5), (1, 6)):
-        getattr(content, where)[item, place, 2] = plant
+    for item, position in ((0, 5), (1, 6)):
+        getattr(content, where)[item, position, 2] = plant
     memory = owner.prepare(*content.part(slice(0, 6))).write(*content.part(slice(6, KEYS)))
     assert memory.read(content.queries).context.isnan().all()
     memory.erase([5])
-    left = [place for place in range(KEYS) if place != 5]
+    left = [position for position in range(KEYS) if position != 5]
     assert_read_alike(content.queries, memory, owner.prepare(*content.part(left)))
     assert memory.read(content.queries).context.isfinite().flatten(1).all(1).tolist() == [
         True,

@@ -108,7 +108,7 @@ MASKS: dict[str, Callable[[], Mask]] = {
         torch.arange(BATCH * WIDTH * KEYS).reshape(BATCH, WIDTH, KEYS) % 3,
         torch.arange(BATCH * WIDTH * 3).reshape(BATCH, WIDTH, 3) % 3,
     ),
-    "places": lambda: masks.Causal() & masks.Window(5),
+    "positions": lambda: masks.Causal() & masks.Window(5),
 }
 
 
@@ -140,11 +140,11 @@ def test_what_all_share_is_not_copied(kind: Kind, index: Tensor) -> None:
     assert after.prepared["keys"].data_ptr() == memory.prepared["keys"].data_ptr()
 
 
-LOOKING_BACK: dict[str, Callable[[], Attention]] = {
+STATEFUL: dict[str, Callable[[], Attention]] = {
     **{
         f"{score}": lambda score=score: Attention(score.make())
         for score in SCORES
-        if score.looks_back
+        if score.is_stateful
     },
     "Monotonic": lambda: Attention(scores.Dot(), selection.Monotonic()),
     "Monotonic, expected": lambda: Attention(scores.Dot(), selection.Monotonic(noise=0.0)).train(),
@@ -154,19 +154,19 @@ LOOKING_BACK: dict[str, Callable[[], Attention]] = {
 }
 
 
-def looking_back(name: str) -> Attention:
+def stateful(name: str) -> Attention:
     torch.manual_seed(0)
-    attention = LOOKING_BACK[name]().double()
+    attention = STATEFUL[name]().double()
     return attention if "expected" in name else attention.eval()
 
 
 @pytest.mark.parametrize("shared", [False, True], ids=["own memory", "shared memory"])
-@pytest.mark.parametrize("name", LOOKING_BACK)
+@pytest.mark.parametrize("name", STATEFUL)
 @either_index
 def test_reordered_memory_and_state_read_what_the_beams_would(
     name: str, index: Tensor, shared: bool
 ) -> None:
-    attention, asking = looking_back(name), ALONE.content(BATCH, WIDTH)
+    attention, asking = stateful(name), ALONE.content(BATCH, WIDTH)
     content = ALONE.content(BATCH, 1 if shared else WIDTH)
     memory, state = (
         attention.prepare(*content.pairs, masks.Lengths(torch.tensor([[7], [KEYS]]))),
@@ -175,24 +175,26 @@ def test_reordered_memory_and_state_read_what_the_beams_would(
     first, second, third = asking.queries.split(1, -2)
     for queries in (first, second):
         state = attention.read(queries, memory, state=state).state
-    straight = attention.read(third, memory, state=state)
-    turned = attention.read(chosen(third, index), memory.reorder(index), state=state.reorder(index))
-    torch.testing.assert_close(turned.context, chosen(straight.context, index), **EXACT)
-    torch.testing.assert_close(turned.weights, chosen(straight.weights, index), **EXACT)
+    direct = attention.read(third, memory, state=state)
+    reordered = attention.read(
+        chosen(third, index), memory.reorder(index), state=state.reorder(index)
+    )
+    torch.testing.assert_close(reordered.context, chosen(direct.context, index), **EXACT)
+    torch.testing.assert_close(reordered.weights, chosen(direct.weights, index), **EXACT)
     begun = attention.read(third, memory)
-    assert not torch.allclose(begun.weights, straight.weights)  # the state does matter
+    assert not torch.allclose(begun.weights, direct.weights)  # the state does matter
 
 
-@pytest.mark.parametrize("name", LOOKING_BACK)
+@pytest.mark.parametrize("name", STATEFUL)
 def test_states_go_their_own_ways_after_the_reorder(name: str) -> None:
-    attention, content = looking_back(name), ALONE.content(BATCH, WIDTH)
+    attention, content = stateful(name), ALONE.content(BATCH, WIDTH)
     memory = attention.prepare(*content.pairs)
     first, second, third = content.queries.split(1, -2)
     for index in (BEAMS, FLAT):
         state = attention.read(first, memory).state.reorder(index)
-        kept, pairs = memory.reorder(index), [chosen(t, index) for t in content.pairs]
-        second_reading = attention.read(chosen(second, index), kept, state=state)
-        third_reading = attention.read(chosen(third, index), kept, state=second_reading.state)
+        reordered, pairs = memory.reorder(index), [chosen(t, index) for t in content.pairs]
+        second_reading = attention.read(chosen(second, index), reordered, state=state)
+        third_reading = attention.read(chosen(third, index), reordered, state=second_reading.state)
         whole = attend(
             chosen(content.queries, index), *pairs, score=attention.score, select=attention.select
         )

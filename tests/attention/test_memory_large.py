@@ -31,7 +31,7 @@ def measured(case: str) -> dict[str, float]:
     [
         # Softmax of dot products goes through the keys in parts, and copies none of them.
         ("softmax", WEIGHTS / 16),
-        # Its scores are sorted with their places and summed: a dozen numbers a pair, of 3 queries.
+        # Its scores are sorted with their indices and summed: a dozen numbers a pair, of 3 queries.
         ("sparsemax", 12 * 3 * 4),
         # 2²⁴ numbers at a time, and twice as many that are made of them.
         ("inverse distance", 3 * 2**24 * 4 / 1e6),

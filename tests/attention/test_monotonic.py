@@ -30,34 +30,34 @@ def read(how: Monotonic, scores: Tensor, mask: Tensor | masks.Lengths | None = N
     return Attention(Dot(), how)(scores, units, units, mask=mask)
 
 
-def walk(chances: Tensor, start: int, stop: int) -> Tensor:
-    """The chance to go from `start` and stop at `stop`; past the last key is a place too."""
-    chance = torch.ones((), dtype=torch.float64)
-    for place in range(start, stop):
-        if place < KEYS:
-            chance = chance * (1 - chances[place])
-    return chance * chances[stop] if stop < KEYS else chance
+def walk(probabilities: Tensor, start: int, stop: int) -> Tensor:
+    """The probability of going from `start` to stop at `stop`, which may be past the last key."""
+    probability = torch.ones((), dtype=torch.float64)
+    for position in range(start, stop):
+        if position < KEYS:
+            probability = probability * (1 - probabilities[position])
+    return probability * probabilities[stop] if stop < KEYS else probability
 
 
 def expectation(scores: Tensor, mask: Tensor | None) -> Tensor:
-    """How often each step stops at each key: every path there is, with its chance."""
-    chances = scores.sigmoid() if mask is None else torch.where(mask, scores.sigmoid(), 0.0)
+    """How often each step stops at each key: every path there is, with its probability."""
+    probabilities = scores.sigmoid() if mask is None else torch.where(mask, scores.sigmoid(), 0.0)
     rows = [[torch.zeros((), dtype=torch.float64)] * KEYS for _ in range(STEPS)]
     for path in itertools.product(range(KEYS + 1), repeat=STEPS):
         if list(path) != sorted(path):
             continue
-        chance, last = torch.ones((), dtype=torch.float64), 0
+        probability, last = torch.ones((), dtype=torch.float64), 0
         for step, stop in enumerate(path):
-            chance = chance * walk(chances[step], last, stop)
+            probability = probability * walk(probabilities[step], last, stop)
             last = stop
         for step, stop in enumerate(path):
             if stop < KEYS:
-                rows[step][stop] = rows[step][stop] + chance
+                rows[step][stop] = rows[step][stop] + probability
     return torch.stack([torch.stack(row) for row in rows])
 
 
 def decoded(scores: Tensor, mask: Tensor | None) -> Tensor:
-    """The first key from the last position on with a chance above one half, or nothing for good."""
+    """The first key from the last position on with a probability above ½; past the end, none."""
     found = torch.zeros_like(scores)
     at = 0
     for step in range(len(scores)):
@@ -168,7 +168,7 @@ def test_noise_is_of_training_alone() -> None:
 
 @pytest.mark.parametrize("noise", [0.5, 2.0])
 def test_noise_has_the_deviation_given(noise: float) -> None:
-    """With one key the weight is sigmoid(e + noise); bounds hold with a chance of 1 − 1e-6."""
+    """With one key the weight is sigmoid(e + noise); bounds hold with a probability of 1 − 1e-6."""
     draws, score = 10007, 0.3
     torch.manual_seed(19)
     scores = torch.full((draws, 1, 1), score, dtype=torch.float64)

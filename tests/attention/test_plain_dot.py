@@ -1,4 +1,4 @@
-"""The straight way gives what the usual way gives, and leaves all else to it."""
+"""The fast path for plain dot products reads what the usual path reads, which takes all else."""
 
 import pytest
 import torch
@@ -19,9 +19,9 @@ SCORES = {
 }
 
 
-def drawn(queries: int, keys: int, wide: int = SIZE) -> tuple[Tensor, Tensor, Tensor]:
+def drawn(queries: int, keys: int, value_size: int = SIZE) -> tuple[Tensor, Tensor, Tensor]:
     torch.manual_seed(0)
-    sizes = ((queries, SIZE), (keys, SIZE), (keys, wide))
+    sizes = ((queries, SIZE), (keys, SIZE), (keys, value_size))
     given = [torch.randn(2, 3, *size, requires_grad=True) for size in sizes]
     return given[0], given[1], given[2]
 
@@ -43,13 +43,13 @@ def test_it_reads_what_the_reference_reads(
         reading = attend(*own, score=score, select=select, mask=mask)
         assert reading.state.step == shape[0]
         used = own[:1] + own[2:] if name == "location" else own
-        sent = torch.autograd.grad(reading.context.square().sum(), used) if learning else ()
-        return [reading.context, reading.weights, reading.rows([1, 3]), *sent]
+        gradients = torch.autograd.grad(reading.context.square().sum(), used) if learning else ()
+        return [reading.context, reading.weights, reading.rows([1, 3]), *gradients]
 
     with torch.set_grad_enabled(learning):
         found = answers(None)
         with kernels.using(kernels.Reference()):
-            true = answers(masks.Window(99, 99))  # which hides nothing, but is no straight way
+            true = answers(masks.Window(99, 99))  # which hides nothing, but leaves the fast path
     for ours, theirs in zip(found, true, strict=True):
         torch.testing.assert_close(ours, theirs, atol=2e-5, rtol=2e-4)
 
@@ -73,11 +73,11 @@ class Halved(scores.Dot):
         (None, selection.Softmax()),
     ],
 )
-def test_others_go_the_usual_way(score: object, select: object) -> None:
+def test_others_take_the_usual_path(score: object, select: object) -> None:
     assert plain_dot(score, select, *drawn(40, 40)) is None
 
 
-def test_so_do_tensors_that_are_not_plain() -> None:
+def test_tensors_that_are_not_plain_take_the_usual_path() -> None:
     queries, keys, values = drawn(40, 40)
     usual = scores.Dot(), selection.Softmax()
     assert plain_dot(*usual, queries, nn.Parameter(keys.detach()), values) is None
@@ -88,7 +88,7 @@ def test_so_do_tensors_that_are_not_plain() -> None:
         assert plain_dot(*usual, queries, keys, values) is None
 
 
-def test_errors_are_those_of_the_usual_way() -> None:
+def test_errors_are_those_of_the_usual_path() -> None:
     queries, keys, values = drawn(40, 40)
     with pytest.raises(ShapeError, match="one size"):
         attend(queries[..., :4], keys, values)

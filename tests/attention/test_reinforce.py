@@ -12,7 +12,7 @@ from regard.attention.reading import Reading
 
 DRAWS, QUERIES, KEYS = 20011, 2, 3
 SURE = 4.9
-"""Standard deviations that a normal mean exceeds with a chance below 1e-6."""
+"""Standard deviations that a normal mean exceeds with a probability below 1e-6."""
 EXACT = {"rtol": 1e-10, "atol": 1e-12}
 MEAN = 3.0
 """Of the rewards, and what a good baseline is."""
@@ -40,13 +40,13 @@ def normal(*shape: int) -> Tensor:
 
 
 def exact_gradient(given: Tensor, rewards: dict[tuple[int, ...], Tensor]) -> Tensor:
-    """Of the expected reward: every choice of keys, with its chance."""
+    """Of the expected reward: every choice of keys, with its probability."""
     given = given.clone().requires_grad_()
-    chances = given.softmax(-1)
+    probabilities = given.softmax(-1)
     total = torch.zeros((), dtype=torch.float64)
     for keys, reward in rewards.items():
-        chance = torch.stack([chances[row, key] for row, key in enumerate(keys)]).prod()
-        total = total + chance * reward.sum()
+        probability = torch.stack([probabilities[row, key] for row, key in enumerate(keys)]).prod()
+        total = total + probability * reward.sum()
     return torch.autograd.grad(total, given)[0]
 
 
@@ -140,8 +140,8 @@ def test_the_reward_is_a_number_not_a_path_for_gradients() -> None:
 def test_the_gradient_of_the_entropy_is_exact(worth: float) -> None:
     given = normal(7, QUERIES, KEYS).requires_grad_()
     loss, _ = selection.reinforce(read(given), torch.zeros(7).double(), entropy=worth)
-    chances = given.softmax(-1)
-    bonus = worth * -(chances * chances.log()).sum((-1, -2)).mean()
+    probabilities = given.softmax(-1)
+    bonus = worth * -(probabilities * probabilities.log()).sum((-1, -2)).mean()
     assert loss.item() == pytest.approx(-bonus.item(), rel=1e-12)
     found, expected = (torch.autograd.grad(total, given)[0] for total in (loss, -bonus))
     torch.testing.assert_close(found, expected, **EXACT)
@@ -149,19 +149,21 @@ def test_the_gradient_of_the_entropy_is_exact(worth: float) -> None:
 
 def test_it_learns_to_look_at_the_right_key() -> None:
     """Five keys; each query has one that is right, and only a reward says which."""
-    size, places, items = 7, 5, 31
-    queries, keys = torch.randn(places, size), torch.randn(places, size)
+    size, positions, items = 7, 5, 31
+    queries, keys = torch.randn(positions, size), torch.randn(positions, size)
     score = scores.Bilinear(size, size)
-    torch.nn.init.zeros_(score.weight)  # undecided: all keys have the same chance
+    torch.nn.init.zeros_(score.weight)  # undecided: all keys have the same probability
     hard, soft = Attention(score, selection.Hard()), Attention(score, selection.Softmax())
     optimiser = torch.optim.Adam(score.parameters(), lr=0.1)
-    right = torch.eye(places).roll(1, -1)  # the n-th query should read the one after the n-th key
+    right = torch.eye(positions).roll(
+        1, -1
+    )  # the n-th query should read the one after the n-th key
     baseline = None
     for _ in range(100):
         reading = hard(
             queries.expand(items, -1, -1),
             keys.expand(items, -1, -1),
-            torch.eye(places).expand(items, -1, -1),
+            torch.eye(positions).expand(items, -1, -1),
         )
         reward = (reading.context * right).sum(-1)
         loss, baseline = selection.reinforce(reading, reward, baseline, entropy=0.01)
@@ -169,4 +171,4 @@ def test_it_learns_to_look_at_the_right_key() -> None:
         loss.backward()
         optimiser.step()
     assert (soft(queries, keys, keys).weights * right).sum(-1).min() > 0.9
-    assert torch.equal(hard.eval()(queries, keys, torch.eye(places)).context, right)
+    assert torch.equal(hard.eval()(queries, keys, torch.eye(positions)).context, right)

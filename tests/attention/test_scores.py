@@ -39,8 +39,8 @@ def weights(score: Score, queries: Tensor, keys: Tensor) -> Tensor:
     return Attention(score).double()(queries, keys, keys).weights
 
 
-def chances(score: Score, queries: Tensor, keys: Tensor) -> Tensor:
-    """sigmoid(e) of each pair alone: with one key, a monotonic reader stops at it by that chance.
+def probabilities(score: Score, queries: Tensor, keys: Tensor) -> Tensor:
+    """sigmoid(e) of each pair: the probability that monotonic attention stops at its one key.
 
     Softmax cannot see a constant; this can.
     """
@@ -51,7 +51,7 @@ def chances(score: Score, queries: Tensor, keys: Tensor) -> Tensor:
 
 def assert_scores(score: Score, queries: Tensor, keys: Tensor, expected: Tensor) -> None:
     torch.testing.assert_close(weights(score, queries, keys), expected.softmax(-1), **EXACT)
-    torch.testing.assert_close(chances(score, queries, keys), expected.sigmoid(), **EXACT)
+    torch.testing.assert_close(probabilities(score, queries, keys), expected.sigmoid(), **EXACT)
 
 
 def pairs(queries: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
@@ -140,7 +140,7 @@ def test_cosine(sharpness: float, learned: bool) -> None:
     # A learned sharpness starts as a float32.
     exact = {"rtol": 1e-6, "atol": 1e-7} if learned else EXACT
     torch.testing.assert_close(weights(score, queries, keys), expected.softmax(-1), **exact)
-    torch.testing.assert_close(chances(score, queries, keys), expected.sigmoid(), **exact)
+    torch.testing.assert_close(probabilities(score, queries, keys), expected.sigmoid(), **exact)
 
 
 @pytest.mark.parametrize("sharpness", [1.0, 7.0])
@@ -258,7 +258,7 @@ def small(mechanism: catalogue.Mechanism) -> tuple[Attention, Tensor, Tensor, Te
 @every_score
 def test_a_bias_is_added_to_the_scores(mechanism: catalogue.Mechanism) -> None:
     attention, queries, keys, values = small(mechanism)
-    queries = queries[:, :1]  # later ones may look back at weights that the bias has changed
+    queries = queries[:, :1]  # later ones may are stateful at weights that the bias has changed
     bias = normal(BATCH, 1, KEYS)
     without = attention(queries, keys, values).weights
     context, found = attention(queries, keys, values, bias=bias)

@@ -51,11 +51,11 @@ def softmax(scores: Row, temperature: float = 1.0) -> Row:
 def sparsemax(scores: Row) -> Row:
     """The nearest point of the simplex: of every face, the nearest point of its plane."""
     nearest, least = [], math.inf
-    places = range(len(scores))
+    positions = range(len(scores))
     for size in range(1, len(scores) + 1):
-        for face in itertools.combinations(places, size):
+        for face in itertools.combinations(positions, size):
             shift = (1 - sum(scores[k] for k in face)) / size
-            point = [scores[k] + shift if k in face else 0.0 for k in places]
+            point = [scores[k] + shift if k in face else 0.0 for k in positions]
             far = sum((p - z) ** 2 for p, z in zip(point, scores, strict=True))
             if min(point) >= 0 and far < least:
                 nearest, least = point, far
@@ -63,7 +63,7 @@ def sparsemax(scores: Row) -> Row:
 
 
 def entmax(scores: Row, alpha: float) -> Row:
-    """max(0, (α − 1) z − τ)^(1/(α − 1)), with τ found by halving until nothing is left to halve."""
+    """max(0, (α − 1) z − τ)^(1/(α − 1)), with τ found by bisection to the last bit."""
     scaled = [(alpha - 1) * score for score in scores]
 
     def powers(threshold: float) -> Row:
@@ -77,9 +77,9 @@ def entmax(scores: Row, alpha: float) -> Row:
 
 
 def best(scores: Row, k: int) -> Row:
-    order = sorted(range(len(scores)), key=lambda place: -scores[place])[:k]
-    weights = dict(zip(order, softmax([scores[place] for place in order]), strict=True))
-    return [weights.get(place, 0.0) for place in range(len(scores))]
+    order = sorted(range(len(scores)), key=lambda position: -scores[position])[:k]
+    weights = dict(zip(order, softmax([scores[position] for position in order]), strict=True))
+    return [weights.get(position, 0.0) for position in range(len(scores))]
 
 
 BY_HAND: dict[str, tuple[Selection, Callable[[Row], Row]]] = {
@@ -249,7 +249,7 @@ def read_units(how: Selection, **options) -> tuple[Tensor, Tensor]:
 
 
 def hoeffding(draws: int) -> float:
-    """How far a mean of so many numbers in [0, 1] strays with a chance of at most `DOUBT`."""
+    """How far a mean of so many numbers in [0, 1] strays with a probability of at most `DOUBT`."""
     return math.sqrt(math.log(2 / DOUBT) / (2 * draws))
 
 

@@ -129,9 +129,9 @@ def test_what_is_written_is_read_at_the_next_step(name: str) -> None:
         truth = attention.read(queries, memory)
     assert found.weights.shape[-1] == COUNT
     torch.testing.assert_close(found.context, truth.context)
-    turned = memory.reorder(torch.tensor([1, 0]))
+    reordered = memory.reorder(torch.tensor([1, 0]))
     torch.testing.assert_close(
-        attention.read(queries.flip(0), turned).context, found.context.flip(0)
+        attention.read(queries.flip(0), reordered).context, found.context.flip(0)
     )
 
 
@@ -149,16 +149,16 @@ def test_additive_scores_out_of_range_are_read_all_the_same() -> None:
 
 @pytest.mark.parametrize("name", ["scaled", "additive"])
 @pytest.mark.parametrize("wrong", [torch.nan, torch.inf])
-def test_a_broken_query_harms_itself_alone(name: str, wrong: float) -> None:
+def test_a_nonfinite_query_affects_itself_alone(name: str, wrong: float) -> None:
     queries, keys, values = draw((3,), (3,))
     attention = Attention(MAKES[name]())
     memory = attention.prepare(keys, values, masks.Lengths([0, 5, COUNT]))
     whole = attention.read(queries, memory).context
-    broken = queries.clone()
-    broken[:2, 0, 3] = wrong
-    context = attention.read(broken, memory).context
+    nonfinite = queries.clone()
+    nonfinite[:2, 0, 3] = wrong
+    context = attention.read(nonfinite, memory).context
     with kernels.using(kernels.Reference()):
-        truth = attention.read(broken, memory).context
+        truth = attention.read(nonfinite, memory).context
     assert (context[0] == 0).all()  # it may read nothing
     torch.testing.assert_close(context[1], truth[1], equal_nan=True)
     torch.testing.assert_close(context[2], whole[2], rtol=1e-4, atol=1e-5)

@@ -1,4 +1,4 @@
-"""How sparse weights are found: Newton's steps and sorting, held to halving in float64."""
+"""How sparse weights are found: Newton's steps and sorting, held to bisection in float64."""
 
 import pytest
 import torch
@@ -22,8 +22,8 @@ def _seeded() -> None:
     torch.manual_seed(17)
 
 
-def halved(scores: Tensor, alpha: float | Tensor) -> Tensor:
-    """The weights by nothing but halving, in float64 to the last bit."""
+def bisected(scores: Tensor, alpha: float | Tensor) -> Tensor:
+    """The weights by bisection alone, in float64 to the last bit."""
     scaled = (alpha - 1) * (scores.double() - scores.double().amax(-1, keepdim=True))
     powers = lambda threshold: (scaled - threshold).clamp(min=0) ** (1 / (alpha - 1))
     low = scaled.new_full((*scaled.shape[:-1], 1), -1)
@@ -33,36 +33,36 @@ def halved(scores: Tensor, alpha: float | Tensor) -> Tensor:
     return powers(low)
 
 
-def assert_halved(scores: Tensor, alpha: float | Tensor) -> None:
-    """The same as by halving, for float32 and float64, and where there is nothing to look at.
+def assert_bisected(scores: Tensor, alpha: float | Tensor) -> None:
+    """The same as by bisection, for float32 and float64, and where there is nothing to look at.
 
     Compared before the root is taken that α > 2 takes, which is steep at 0.
     """
     power = max(1.0, float(torch.as_tensor(alpha).max()) - 1)
     for dtype, tolerance in ((torch.float32, 2e-5), (torch.float64, 1e-12)):
         given = scores.to(dtype)
-        kept = given.clone()
+        copy = given.clone()
         chosen = alpha.to(dtype) if isinstance(alpha, Tensor) else alpha
-        expected = halved(given, chosen).pow(power)
+        expected = bisected(given, chosen).pow(power)
         for way in (entmax_newton.entmax, entmax_traceable.entmax):
             found = way(given, chosen)
             assert found.dtype == dtype
             close = found.double().pow(power)
             torch.testing.assert_close(close, expected, rtol=0, atol=tolerance)
-        assert torch.equal(given, kept)
+        assert torch.equal(given, copy)
 
 
 @each_alpha
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("spread", SPREADS)
-def test_as_by_halving(alpha: float, shape: tuple[int, int], spread: float) -> None:
-    assert_halved(spread * torch.randn(shape, dtype=torch.float64), alpha)
+def test_as_by_bisection(alpha: float, shape: tuple[int, int], spread: float) -> None:
+    assert_bisected(spread * torch.randn(shape, dtype=torch.float64), alpha)
 
 
 @pytest.mark.parametrize("alpha", [1.01, 1.5, 2.0])
 @pytest.mark.parametrize("shape", [(3, 41), (401, 41), (5, 4099)], ids=str)
 def test_ties(alpha: float, shape: tuple[int, int]) -> None:
-    assert_halved(torch.randint(0, 3, shape).double(), alpha)
+    assert_bisected(torch.randint(0, 3, shape).double(), alpha)
 
 
 @pytest.mark.parametrize("alpha", [1.3, 1.5, 2.0])
@@ -74,7 +74,7 @@ def test_the_best_keys_are_all_in_one_block(alpha: float, rows: int) -> None:
     scores[
         :, 3 : entmax_newton.BLOCK * (keys // entmax_newton.BLOCK) : keys // entmax_newton.BLOCK
     ] += 5
-    assert_halved(scores, alpha)
+    assert_bisected(scores, alpha)
 
 
 @pytest.mark.parametrize("alpha", [1.3, 1.5, 2.0])
@@ -83,7 +83,7 @@ def test_the_best_keys_are_in_no_block(alpha: float, rows: int) -> None:
     """What is left over after the last whole block."""
     scores = torch.randn(rows, 1031, dtype=torch.float64)
     scores[:, -7:] += 9
-    assert_halved(scores, alpha)
+    assert_bisected(scores, alpha)
 
 
 @pytest.mark.parametrize("alpha", [1.01, 1.3, 1.5, 2.0])
@@ -91,7 +91,7 @@ def test_the_best_keys_are_in_no_block(alpha: float, rows: int) -> None:
 def test_scores_that_fall_by_a_ratio(alpha: float, ratio: float) -> None:
     """Each step passes few of them."""
     falling = -(ratio ** torch.arange(701, 0, -1, dtype=torch.float64)) / (alpha - 1)
-    assert_halved(falling.expand(17, -1), alpha)
+    assert_bisected(falling.expand(17, -1), alpha)
 
 
 @pytest.mark.parametrize("alpha", [1.3, 1.5, 2.0])
@@ -100,13 +100,13 @@ def test_rows_that_arrive_late(alpha: float) -> None:
     scores = 9.0 * torch.randn(211, 61, dtype=torch.float64)
     scores[::2, 0] += 99
     scores[::53] *= 1e-3
-    assert_halved(scores, alpha)
+    assert_bisected(scores, alpha)
 
 
 def test_each_row_has_an_alpha_of_its_own() -> None:
     scores = torch.randn(7, 31, 59, dtype=torch.float64)
     scores[0] *= 1e-3
-    assert_halved(scores, 1.01 + 0.99 * torch.rand(7, 1, 1, dtype=torch.float64))
+    assert_bisected(scores, 1.01 + 0.99 * torch.rand(7, 1, 1, dtype=torch.float64))
 
 
 @pytest.mark.parametrize("shape", [(211, 61), (41, 1031)], ids=str)
@@ -120,7 +120,7 @@ def test_the_last_step_is_not_left_out() -> None:
     """A key that the step before it leaves behind, within some roundings of the threshold."""
     scores = torch.tensor([0.0, -1 + 2e-5, -1 + 1e-6]).expand(entmax_newton.SMALL, 3)
     found = entmax_newton.entmax(scores, 2.0).double()
-    torch.testing.assert_close(found, halved(scores, 2.0), rtol=0, atol=2e-7)
+    torch.testing.assert_close(found, bisected(scores, 2.0), rtol=0, atol=2e-7)
 
 
 @each_alpha
@@ -157,14 +157,14 @@ def test_a_row_of_nothing_and_a_row_of_nan(alpha: float, way, shape: tuple[int, 
 @pytest.mark.parametrize("alpha", [1.3, 1.5, 2.0, 3.0])
 def test_axes_in_any_order(alpha: float) -> None:
     scores = torch.randn(7, 11, 5, 3)
-    for turned in (
+    for transposed in (
         scores.mT,
         scores.transpose(0, 1),
         scores[:, ::2],
         scores[:1].expand(2, 11, 5, 3),
     ):
-        expected = entmax_newton.entmax(turned.contiguous(), alpha)
-        torch.testing.assert_close(entmax_newton.entmax(turned, alpha), expected)
+        expected = entmax_newton.entmax(transposed.contiguous(), alpha)
+        torch.testing.assert_close(entmax_newton.entmax(transposed, alpha), expected)
     assert entmax_newton.entmax(scores[:0], alpha).shape == (0, 11, 5, 3)
 
 

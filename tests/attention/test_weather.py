@@ -22,7 +22,7 @@ about = {"abs": 0.05}
 
 
 def on_paper() -> tuple[list[float], list[float]]:
-    """Weights and context by pencil: nothing of torch, nothing of the library."""
+    """Weights and context by hand: nothing of torch, nothing of the library."""
     powers = [math.exp(score) for score in SCORES]
     weights = [power / sum(powers) for power in powers]
     columns = zip(*MEASURED, strict=True)

@@ -164,7 +164,7 @@ def test_rows_of_the_weights(select: str) -> None:
 @locally
 @ways
 @pytest.mark.parametrize("shared", ["memory", "queries", "values"])
-def test_an_axis_of_one_serves_all(select: str, way: str, shared: str) -> None:
+def test_an_axis_of_one_broadcasts(select: str, way: str, shared: str) -> None:
     case = plain_case(3, 2)
     case.queries = case.queries[:, :1] if shared == "queries" else case.queries
     case.keys = case.keys[:, :1] if shared in ("memory", "values") else case.keys
@@ -180,12 +180,12 @@ def test_what_is_shared_or_transposed_is_not_copied() -> None:
     shared = torch.randn(2, 1, 7, 11)
     heads = torch.randn(2, 7, 3, 11).transpose(1, 2)
     for keys in (shared, heads):
-        rows, places = gather.flat_rows(keys, columns)
+        rows, positions = gather.flat_rows(keys, columns)
         assert rows.data_ptr() == keys.data_ptr()
         expected = keys.expand(2, 3, 7, 11).gather(
             2, columns.flatten(2)[..., None].expand(-1, -1, -1, 11)
         )
-        assert torch.equal(rows[places].flatten(2, 3), expected)
+        assert torch.equal(rows[positions].flatten(2, 3), expected)
 
 
 @locally
@@ -276,7 +276,7 @@ def test_autocast(select: str) -> None:
 
 @locally
 @ways
-def test_a_query_that_is_not_finite_reads_nan_and_harms_nobody(select: str, way: str) -> None:
+def test_a_nonfinite_query_reads_nan_and_affects_no_other(select: str, way: str) -> None:
     module, case = attention(SCORES[1], select), plain_case(2)
     clean = module(case.queries, case.keys, case.values).context
     for plant in (torch.nan, torch.inf, -torch.inf):
@@ -289,7 +289,7 @@ def test_a_query_that_is_not_finite_reads_nan_and_harms_nobody(select: str, way:
 
 
 @ways
-def test_dropout_thins_what_is_summed_and_not_what_is_shown(way: str) -> None:
+def test_dropout_is_applied_to_the_context_not_to_the_weights(way: str) -> None:
     torch.manual_seed(2)
     keys = torch.randn(31, 5)
     with kernels.using(kernels.Windowed()), WAYS[way]():

@@ -112,7 +112,7 @@ def test_weights_looked_at_without_a_gradient_still_have_one_later() -> None:
 
 
 @pytest.mark.parametrize("score", SCORES, ids=str)
-def test_who_reads_nothing_sends_no_gradient(score: Mechanism) -> None:
+def test_a_fully_masked_query_has_no_gradient(score: Mechanism) -> None:
     attention = Attention(score.make()).double()
     inputs = _inputs()
     attention(*inputs, mask=masks.Lengths([0, 0])).context.sum().backward()

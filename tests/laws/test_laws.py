@@ -88,7 +88,7 @@ def test_context_stays_in_the_hull_of_the_values(score, select, plan: Plan) -> N
 def test_order_of_the_pairs_does_not_matter(score, select, plan: Plan) -> None:
     case = plan.case()
     if not (score.order_free and select.order_free):
-        # What speaks of places must notice, or it would not be what it says.
+        # What speaks of positions must notice, or it would not be what it says.
         return
     attention = make(score, select)
     order = torch.randperm(case.shape[-1], generator=torch.Generator().manual_seed(case.seed))
@@ -172,7 +172,7 @@ def test_what_a_hidden_key_contains_does_not_matter(score, select, plan: Plan) -
 @family
 @few
 @given(plan=plans())
-def test_an_axis_of_one_serves_all(score, select, plan: Plan) -> None:
+def test_an_axis_of_one_broadcasts(score, select, plan: Plan) -> None:
     case = plan.case()
     attention = make(score, select)
     shared = case.queries[:1] if len(case.shape) > 2 else case.queries

@@ -50,11 +50,11 @@ PLAIN = {
 }
 
 
-def _results(read: Read, inputs: list[Tensor], sent: Tensor) -> list[Tensor]:
+def _results(read: Read, inputs: list[Tensor], grad_context: Tensor) -> list[Tensor]:
     """The context and the gradients of queries, keys and values, in float64 to be compared."""
     leaves = [tensor.detach().clone().requires_grad_() for tensor in inputs]
     context = read(*leaves)
-    context.backward(sent.to(context.dtype))
+    context.backward(grad_context.to(context.dtype))
     return [context.detach().double(), *(leaf.grad.double() for leaf in leaves)]
 
 
@@ -71,7 +71,7 @@ def _compare(name: str, kernel: kernels.Kernel, dtype: torch.dtype, scale: float
     torch.manual_seed(11)
     sizes = (QUERIES, SIZE), (KEYS, SIZE), (KEYS, SIZE)
     inputs = [(scale * torch.randn(*BATCH, *size)).to(dtype) for size in sizes]
-    sent = torch.randn(*BATCH, QUERIES, SIZE).to(dtype)
+    grad_context = torch.randn(*BATCH, QUERIES, SIZE).to(dtype)
     mask = masks.Causal() if masked else None
     allowed = None if mask is None else mask.dense(QUERIES, KEYS)
 
@@ -79,8 +79,8 @@ def _compare(name: str, kernel: kernels.Kernel, dtype: torch.dtype, scale: float
         with kernels.using(kernel):
             return attend(queries, keys, values, score=PLAIN[name][1], mask=mask).context
 
-    truth = _results(_plainly(name, allowed), [t.double() for t in inputs], sent.double())
-    plain, fast = (_results(read, inputs, sent) for read in (_plainly(name, allowed), ours))
+    truth = _results(_plainly(name, allowed), [t.double() for t in inputs], grad_context.double())
+    plain, fast = (_results(read, inputs, grad_context) for read in (_plainly(name, allowed), ours))
     for found, expected, right in zip(fast, plain, truth, strict=True):
         assert (found - right).norm() <= 2 * (expected - right).norm()
 

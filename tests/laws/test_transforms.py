@@ -69,8 +69,8 @@ def test_autocast(score: Mechanism, select: Mechanism, dtype: torch.dtype) -> No
         weights = inside.weights
     assert outside.context.dtype == outside.weights.dtype == dtype
     assert torch.equal(outside.weights, weights)
-    halved = attention.to(dtype)(*(tensor.to(dtype) for tensor in inputs))
-    torch.testing.assert_close(outside.context, halved.context, rtol=0.1, atol=0.1)
+    in_half = attention.to(dtype)(*(tensor.to(dtype) for tensor in inputs))
+    torch.testing.assert_close(outside.context, in_half.context, rtol=0.1, atol=0.1)
 
 
 @cross

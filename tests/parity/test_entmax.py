@@ -103,7 +103,7 @@ def test_hidden_is_a_score_of_minus_infinity(pair: tuple[selection.Selection, Se
     assert_same(found, with_gradients(peer, [without], direction))
 
 
-def test_who_reads_nothing_has_no_answer_there(pair: tuple[selection.Selection, Select]) -> None:
+def test_a_fully_masked_query_has_no_answer_there(pair: tuple[selection.Selection, Select]) -> None:
     """Bisection gives NaN, the exact ways an index that does not exist."""
     (select, peer), given, direction = pair, draw(), torch.randn(BATCH, QUERIES, KEYS)
     mask = torch.ones(BATCH, QUERIES, KEYS, dtype=torch.bool)

@@ -165,7 +165,7 @@ def in_their_terms(score: scores.Score, layer: Layer) -> dict[str, Tensor]:
     return {**scale, "concat_score_weight": score.v.grad}
 
 
-def test_who_reads_nothing_reads_the_padding_in_keras(pair: tuple[Attention, Layer]) -> None:
+def test_a_fully_masked_query_reads_the_padding_in_keras(pair: tuple[Attention, Layer]) -> None:
     (attention, layer), inputs = pair, draw()
     queries, keys, values = inputs
     context, weights = layer(
@@ -179,13 +179,15 @@ def test_who_reads_nothing_reads_the_padding_in_keras(pair: tuple[Attention, Lay
     assert_same([reading.context[0]], [context[0]])
 
 
-@pytest.mark.parametrize("place", [1, 2], ids=["key", "value"])
-def test_what_is_hidden_poisons_keras_alone(pair: tuple[Attention, Layer], place: int) -> None:
+@pytest.mark.parametrize("position", [1, 2], ids=["key", "value"])
+def test_a_masked_nan_reaches_the_context_in_keras_only(
+    pair: tuple[Attention, Layer], position: int
+) -> None:
     (attention, layer), inputs = pair, draw()
     direction = torch.randn(BATCH, QUERIES, VALUE_SIZE)
     read = reader(attention, mask=SEEN[:, None, :])
     clean = with_gradients(read, inputs, direction)
-    inputs[place][1, 4] = torch.nan
+    inputs[position][1, 4] = torch.nan
     assert keras_reader(layer, mask=[None, SEEN])(*inputs)[1].isnan().any()
     for ours, untouched in zip(with_gradients(read, inputs, direction), clean, strict=True):
         assert torch.equal(ours, untouched)

@@ -1,6 +1,6 @@
 """`MultiHead` reads as Keras's multi-head and grouped-query layers do, with their weights loaded.
 
-In float32, for Keras on torch computes in nothing wider.
+In float32, for Keras on torch computes in no higher precision.
 """
 
 import keras
@@ -105,17 +105,19 @@ def test_weights(pair: tuple[MultiHead, Layer], name: str) -> None:
     assert_same([reading.context, reading.weights], [context, weights])
 
 
-def test_who_reads_nothing_reads_the_padding_in_keras(pair: tuple[MultiHead, Layer]) -> None:
+def test_a_fully_masked_query_reads_the_padding_in_keras(pair: tuple[MultiHead, Layer]) -> None:
     """Unless the weights are asked for: then it reads nothing, and answers with a constant."""
     multi, layer = pair
     queries, keys, values = draw()
-    told, weights = layer(queries, values, keys, value_mask=NOBODY, return_attention_scores=True)
-    untold = layer(queries, values, keys, value_mask=NOBODY)
+    with_weights, weights = layer(
+        queries, values, keys, value_mask=NOBODY, return_attention_scores=True
+    )
+    without_weights = layer(queries, values, keys, value_mask=NOBODY)
     assert torch.equal(weights[1], torch.zeros(multi.heads, QUERIES, KEYS))
-    assert_same([told[1]], [multi.out.bias.expand(QUERIES, SIZE)])
-    assert not torch.allclose(untold[1], told[1])
+    assert_same([with_weights[1]], [multi.out.bias.expand(QUERIES, SIZE)])
+    assert not torch.allclose(without_weights[1], with_weights[1])
 
     reading = multi(queries, keys, values, mask=NOBODY[:, None, :])
     assert torch.equal(reading.weights[1], torch.zeros(multi.heads, QUERIES, KEYS))
     assert torch.equal(reading.context[1], torch.zeros(QUERIES, SIZE))
-    assert_same([reading.context[0]], [untold[0]])
+    assert_same([reading.context[0]], [without_weights[0]])

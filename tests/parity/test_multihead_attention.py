@@ -33,7 +33,7 @@ def build(key_size: int, value_size: int, bias: bool) -> nn.MultiheadAttention:
         SIZE, HEADS, bias=bias, kdim=key_size, vdim=value_size, batch_first=True
     ).double()
     for name, parameter in peer.named_parameters():
-        if name.endswith("bias"):  # 0 at first, and 0 hides a bias in the wrong place
+        if name.endswith("bias"):  # 0 at first, and 0 hides a bias in the wrong position
             nn.init.normal_(parameter)
     return peer
 
@@ -161,8 +161,8 @@ def test_float32() -> None:
     found = with_gradients(lambda *inputs: multi(*inputs).context, inputs, direction)
     expected = with_gradients(lambda *inputs: peer(*inputs)[0], inputs, direction)
     peer.double()
-    wide = [tensor.double() for tensor in inputs]
-    truth = with_gradients(lambda *inputs: peer(*inputs)[0], wide, direction)
+    doubles = [tensor.double() for tensor in inputs]
+    truth = with_gradients(lambda *inputs: peer(*inputs)[0], doubles, direction)
     assert_as_exact(found, expected, truth)
 
 
@@ -179,7 +179,7 @@ def test_self_attention_at_rest() -> None:
     assert_same([reading.context, reading.weights], [theirs, weights])
 
 
-def test_who_reads_nothing_reads_nan_in_torch(peer: nn.MultiheadAttention) -> None:
+def test_a_fully_masked_query_reads_nan_in_torch(peer: nn.MultiheadAttention) -> None:
     """And with weights not asked for, it reads 0 there: the answer depends on the question."""
     multi, inputs = load(peer), draw(peer)
     padding = torch.tensor([[False] * 5, [True] * 5])
@@ -195,7 +195,7 @@ def test_who_reads_nothing_reads_nan_in_torch(peer: nn.MultiheadAttention) -> No
     assert_same([reading.context[0]], [context[0]])
 
 
-def test_who_reads_nothing_has_nan_gradients_in_torch(peer: nn.MultiheadAttention) -> None:
+def test_a_fully_masked_query_has_nan_gradients_in_torch(peer: nn.MultiheadAttention) -> None:
     multi, inputs = load(peer), draw(peer)
     padding = torch.tensor([[False] * 5, [True] * 5])
     direction = torch.randn(BATCH, QUERIES, SIZE)

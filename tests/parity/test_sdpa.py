@@ -98,8 +98,8 @@ def compare(using: Using, inputs: list[Tensor], ours: Options, theirs: Options) 
     if queries.dtype == torch.float64:
         assert_same(found, expected)
     else:
-        wide = [tensor.double() for tensor in inputs]
-        truth = with_gradients(torch_reader(**in_float64(theirs)), wide, direction)
+        doubles = [tensor.double() for tensor in inputs]
+        truth = with_gradients(torch_reader(**in_float64(theirs)), doubles, direction)
         assert_as_exact(found, expected, truth)
 
 
@@ -230,17 +230,17 @@ def test_gradient_of_the_bias(name: str) -> None:
 
 
 @pytest.mark.parametrize("fault", [torch.nan, torch.inf])
-@pytest.mark.parametrize("place", [1, 2], ids=["key", "value"])
+@pytest.mark.parametrize("position", [1, 2], ids=["key", "value"])
 @pytest.mark.parametrize("dtype", PRECISIONS, ids=str)
-def test_what_is_hidden_poisons_torch_alone(
-    using: Using, dtype: torch.dtype, place: int, fault: float
+def test_a_masked_nan_reaches_the_context_in_torch_only(
+    using: Using, dtype: torch.dtype, position: int, fault: float
 ) -> None:
     """What stands in the padding is multiplied by 0 in torch, and 0 · NaN is NaN."""
     inputs = draw((2,), SHORT, dtype)
     direction = torch.randn(2, SHORT[0], VALUE_SIZE)
     visible = masks.Lengths(torch.tensor([5, 3]))
     clean = with_gradients(reader(using, mask=visible), inputs, direction)
-    inputs[place][1, 4] = fault
+    inputs[position][1, 4] = fault
     theirs = torch_reader(attn_mask=visible.dense(*SHORT))(*inputs)
     assert theirs[1].isnan().any()
     found = with_gradients(reader(using, mask=visible), inputs, direction)

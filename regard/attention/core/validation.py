@@ -38,11 +38,11 @@ def check_pairs(keys: Tensor, values: Tensor) -> None:
         needed = (*values.shape[:-2], keys.shape[-2])
         raise ShapeError(
             f"keys have {keys.shape[-2]} positions but values have {values.shape[-2]} ({shapes}). "
-            f"Each key needs its value: pass values of shape {_open(needed)}."
+            f"Each key needs its value: pass values of shape {_open_shape(needed)}."
         )
 
 
-def check_added(keys: Tensor, values: Tensor, memory_values: Tensor) -> None:
+def check_new_pairs(keys: Tensor, values: Tensor, memory_values: Tensor) -> None:
     """Raise unless new pairs fit a memory with these values."""
     check_pairs(keys, values)
     _check_same_device("the new pairs", values, "the memory", memory_values)
@@ -83,7 +83,7 @@ def _check_batch(queries: Tensor, batch: tuple[int, ...]) -> None:
     if queries.ndim != rank:
         raise ShapeError(
             f"queries have {queries.ndim} axes, {given}, but the keys have {rank}. "
-            f"Give queries of shape {_open((*batch, 'query'))}, or 1 to broadcast."
+            f"Give queries of shape {_open_shape((*batch, 'query'))}, or 1 to broadcast."
         )
     if not broadcasts(queries.shape[:-2], batch):
         raise ShapeError(
@@ -235,5 +235,5 @@ def broadcasts_to(own: tuple[int, ...], shape: tuple[int, ...]) -> bool:
     return len(own) == len(shape) and all(a in (1, b) for a, b in zip(own, shape, strict=True))
 
 
-def _open(sizes: tuple[int | str, ...]) -> str:
+def _open_shape(sizes: tuple[int | str, ...]) -> str:
     return "(" + ", ".join([*(str(size) for size in sizes), "…"]) + ")"

@@ -1,4 +1,4 @@
-"""What a kernel is asked: one read as plain data, no modules and no parameters."""
+"""One read as plain data, without modules: what a kernel takes."""
 
 from dataclasses import dataclass
 
@@ -52,7 +52,7 @@ class View:
     """Shared with the same view at later steps."""
 
     def allowed(self) -> Allowed | None:
-        """May each pair read? None if all may."""
+        """Which pairs may read; None if all may."""
         return None if self.mask is None else self.mask.allows(self.pairs)
 
     def visible_counts(self) -> Count:
@@ -72,20 +72,20 @@ class View:
 
 @record
 class Request:
-    """One read: compare, select by a rule under a view, sum the values."""
+    """One read: queries against keys, the rule for the weights, the values, what is visible."""
 
     comparison: Comparison
     rule: Rule
     values: Values
     view: View
     cached: Prepared
-    """What kernels keep of the keys in the memory, by name."""
+    """What kernels cache of the keys in the memory, by name."""
 
     nonfinite_keys: NonFiniteFlags | None = None
 
     @property
     def wants_gradient(self) -> bool:
-        """Will someone ask for a gradient of this read?"""
+        """Will autograd record this read?"""
         return torch.is_grad_enabled() and (
             self.comparison.requires_grad or self.values.requires_grad
         )
@@ -99,7 +99,7 @@ class Request:
     def is_empty(self) -> bool:
         """Is a size 0: of the batch, the queries, the keys or the vectors?
 
-        C is never asked then: an empty tensor has no address, which C takes for "not given".
+        C is not called then: the address of an empty tensor is null, which means "not given".
         """
         return not self.values.numel() or self.comparison.is_empty
 
@@ -113,60 +113,60 @@ class Request:
         )
 
     def columns(self, part: slice) -> "Request":
-        """The same read of some of the keys only, which keep their places."""
-        pairs, faulty = self.view.pairs, self.nonfinite_keys
+        """The same read of some of the keys only, at their positions."""
+        pairs, nonfinite = self.view.pairs, self.nonfinite_keys
         return replace(
             self,
             comparison=self.comparison.columns(part),
             values=self.values[..., part, :],
             view=replace(self.view, pairs=pairs.at(pairs.column_index()[0, part])),
             cached={name: tensor[..., part, :] for name, tensor in self.cached.items()},
-            nonfinite_keys=None if faulty is None else faulty[..., part],
+            nonfinite_keys=None if nonfinite is None else nonfinite[..., part],
         )
 
     def select(self, scores: Scores) -> Weights:
         """Scores to weights, before dropout."""
         if not scores.shape[-1]:
-            return scores  # no key, no weight: nothing to choose from
+            return scores  # without keys there are no weights
         return self.rule.weights(scores, self.view.allowed(), self.view.pairs)
 
     def weights(self) -> Weights:
-        """The weights of this read, by the plainest way."""
+        """The weights of this read, from the scores of all pairs."""
         return self.restore_nan(self.select(self.comparison.scores()))
 
     def log_probs(self) -> Float[Tensor, "*#batch query"]:
-        """Logarithm of the chance of what was drawn; 0 where nothing was."""
+        """Log-probability of the sampled key; 0 where nothing is sampled."""
         scores = self.comparison.scores()
         return self.rule.log_probs(scores, self.view.allowed(), self.select(scores))
 
     def entropy(self) -> Float[Tensor, "*#batch query"]:
-        """Entropy of what was drawn from, in nats; 0 where nothing was drawn."""
+        """Entropy of the sampled distribution, in nats; 0 where nothing is sampled."""
         return self.rule.entropy(self.comparison.scores(), self.view.allowed())
 
     def restore_nan(self, weights: Weights) -> Weights:
-        """The weights, NaN for each query that may read a key that was not finite."""
+        """The weights, NaN for each query that may read a non-finite key."""
         return restore_nan(weights, self.nonfinite_keys, self.view)
 
 
 def restore_nan(
-    result: Tensor, faulty: NonFiniteFlags | None, view: View, head_axes: int = 0
+    result: Tensor, nonfinite: NonFiniteFlags | None, view: View, head_axes: int = 0
 ) -> Tensor:
-    """The result, NaN for each query that may read a faulty key or value: as in plain code.
+    """The result, NaN for each query that may read a non-finite key or value: as in plain code.
 
-    What is not finite was zeroed before the first parameter saw it, so that whoever may not read
-    it is untouched, gradients included.
+    These were zeroed before the first parameter multiplied them, so that they reach no other
+    query, and no gradient.
     """
-    if faulty is None:
+    if nonfinite is None:
         return result
     allowed = view.allowed()
-    reached = faulty if allowed is None else allowed & faulty
-    return result.masked_fill(over_heads(reached.any(-1, keepdim=True), head_axes), torch.nan)
+    reached = nonfinite if allowed is None else allowed & nonfinite
+    return result.masked_fill(any_head(reached.any(-1, keepdim=True), head_axes), torch.nan)
 
 
-def over_heads(
-    found: Bool[Tensor, "*#batch #query 1"], head_axes: int
-) -> Bool[Tensor, "*#people #query 1"]:
-    """Is it so for any of the heads?"""
-    for _ in range(head_axes if found.ndim > 2 else 0):
-        found = found.any(-3)
-    return found
+def any_head(
+    flags: Bool[Tensor, "*#batch #query 1"], head_axes: int
+) -> Bool[Tensor, "*#items #query 1"]:
+    """True where a flag is True for any of the heads, without their axes."""
+    for _ in range(head_axes if flags.ndim > 2 else 0):
+        flags = flags.any(-3)
+    return flags

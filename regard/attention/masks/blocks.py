@@ -58,7 +58,7 @@ class Blocks(Mask):
             queries = self.query_blocks
         else:
             queries = self.query_blocks[..., pairs.rows, :]
-        return queries == pairs.of_columns(keys)
+        return queries == pairs.take_columns(keys)
 
     def remap_keys(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
         if self.query_blocks is None:

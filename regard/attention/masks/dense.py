@@ -45,7 +45,7 @@ class Dense(Mask):
         allowed = self.allowed
         if pairs.rows is not None and allowed.shape[-2] != 1:
             allowed = allowed[..., pairs.rows, :]
-        return pairs.of_columns(allowed)
+        return pairs.take_columns(allowed)
 
     def remap_keys(self, source: Int[Tensor, " column"], keys: int, fresh: bool = True) -> Mask:
         return RemappedMask(self, source[None, :], keys, fresh)

@@ -59,7 +59,7 @@ class PairIndex:
         """The same queries at these columns of all keys."""
         return replace(self, columns=columns)
 
-    def of_columns(
+    def take_columns(
         self, tensor: Shaped[Tensor, "*#batch #row #key"]
     ) -> Shaped[Tensor, "*#batch #row #column"]:
         """The selected columns of a tensor that has one column for each key, or one for all."""

@@ -55,7 +55,7 @@ class Coverage(Score, Stateful):
         )
 
     def prepare(self, keys: Keys) -> Prepared:
-        prepared = _under_inner(self.inner.prepare(keys))
+        prepared = _add_prefix(self.inner.prepare(keys))
         if self.fertility_weight is None or self.fertility is None:
             return prepared
         check_size("Coverage", "keys", keys.shape[-1], self.fertility_weight.shape[-1])
@@ -65,7 +65,7 @@ class Coverage(Score, Stateful):
         }
 
     def compare(self, queries: Queries, prepared: Prepared, state: StepState) -> Comparison:
-        inner = self.inner.compare(queries, _of_inner(prepared), _of_inner(state))
+        inner = self.inner.compare(queries, _strip_prefix(prepared), _strip_prefix(state))
         return inner.biased(snapshot(self.weight, queries) * state["covered"])
 
     def state_key(self) -> str:
@@ -78,7 +78,7 @@ class Coverage(Score, Stateful):
             covered["fertility"] = upcast(prepared["fertility"]).mT
         if not isinstance(self.inner, Stateful):
             return covered
-        return {**covered, **_under_inner(self.inner.start(_of_inner(prepared), shape))}
+        return {**covered, **_add_prefix(self.inner.start(_strip_prefix(prepared), shape))}
 
     def advance(self, state: StepState, weights: Weights, request: Request) -> StepState:
         if self.fertility_weight is not None:
@@ -88,18 +88,18 @@ class Coverage(Score, Stateful):
         after = {**state, "covered": state["covered"] + read}
         if not isinstance(self.inner, Stateful):
             return after
-        return {**after, **_under_inner(self.inner.advance(_of_inner(state), weights, request))}
+        return {**after, **_add_prefix(self.inner.advance(_strip_prefix(state), weights, request))}
 
     def extra_repr(self) -> str:
         return f"fertility={self.fertility}"
 
 
-def _under_inner(named: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _add_prefix(named: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Prefix what belongs to the inner score; `"keys"` is shared."""
     return {name if name == "keys" else f"inner.{name}": tensor for name, tensor in named.items()}
 
 
-def _of_inner(named: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _strip_prefix(named: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """What belongs to the inner score, without the prefix."""
     own = {name: t for name, t in named.items() if name == "keys" or name.startswith("inner.")}
     return {name.removeprefix("inner."): tensor for name, tensor in own.items()}

@@ -1,4 +1,4 @@
-"""Scores that look back: LocationAware against torch.nn layers, Coverage against a hand loop."""
+"""Stateful scores: LocationAware against torch.nn layers, Coverage against a hand loop."""
 
 from collections.abc import Callable
 

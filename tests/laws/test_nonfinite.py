@@ -1,4 +1,4 @@
-"""NaN, ±inf and huge numbers where nobody may look reach no output, no weight and no gradient."""
+"""NaN, ±inf and huge numbers where they are masked reach no output, no weight and no gradient."""
 
 from collections.abc import Callable
 
@@ -44,7 +44,7 @@ def _inputs(dtype: torch.dtype = torch.float32) -> list[Tensor]:
 def _results(
     module: nn.Module, inputs: list[Tensor], mask: masks.Mask, part: Callable[[Tensor], Tensor]
 ) -> list[Tensor]:
-    """Context and weights of some queries, and all gradients that these send."""
+    """Context and weights of some queries, and the gradients of these."""
     module.zero_grad()
     inputs = [tensor.detach().clone().requires_grad_() for tensor in inputs]
     reading = module(*inputs, mask=mask)
@@ -91,8 +91,8 @@ def test_pair_by_pair(name: str, plant: float, where: int) -> None:
         _agree([*planted[outputs], earlier(planted[2])], [*clean[outputs], earlier(clean[2])])
         return
     _agree(planted, clean)
-    blind = name == "Location-Softmax" and where == 1  # it does not look at keys
-    assert reading.context[0, -1].isnan().all() != blind
+    ignores_keys = name == "Location-Softmax" and where == 1  # it does not look at keys
+    assert reading.context[0, -1].isnan().all() != ignores_keys
 
 
 @family
@@ -106,7 +106,7 @@ def test_a_query_that_may_read_nothing(name: str, plant: float) -> None:
 
 
 @family
-def test_a_visible_nan_is_not_hushed_up(name: str) -> None:
+def test_a_visible_nan_propagates(name: str) -> None:
     module, inputs = _module(name), _inputs()
     inputs[2][0, 1, 0] = torch.nan
     assert module(*inputs).context[0].isnan().any()
@@ -137,7 +137,7 @@ def test_on_every_path_in_every_dtype(dtype: torch.dtype, path: str, mask: masks
 
 @plants
 def test_a_prepared_memory(plant: float) -> None:
-    """The mask may come with the read: what is not finite was set aside when it was prepared."""
+    """The mask may come with the read: what is non-finite was zeroed when it was prepared."""
     module, (queries, keys, values) = _module("Additive-Softmax"), _inputs()
     keys[1, 3:], values[1, 3:] = plant, plant
     memory = module.prepare(keys, values)

@@ -1,4 +1,4 @@
-"""When keys move in a memory, masks of keys follow them, masks of places stay, new keys are open.
+"""When keys move in a memory, masks of keys follow, masks of positions stay, new keys are allowed.
 
 The model is a list: `origins[n]` is where key n stood when the mask was made, None if it is new.
 """
@@ -12,7 +12,7 @@ from torch import Tensor
 from regard import masks
 from regard.attention.core.errors import MaskError
 from regard.attention.masks import Mask, PairIndex
-from tests.attention.mask_trees import MOVABLE, Sizes, by_pencil, grow, odd_sizes, trees
+from tests.attention.mask_trees import MOVABLE, Sizes, by_hand_rule, grow, odd_sizes, trees
 
 many = settings(max_examples=250, deadline=None, derandomize=True)
 some = settings(max_examples=20, deadline=None, derandomize=True)
@@ -53,7 +53,7 @@ def whole(mask: Mask, of: Sizes, keys: int) -> Tensor:
 def test_a_mask_follows_its_keys(tree, plan, of: Sizes) -> None:
     grown = grow(tree, of)
     mask, origins = moved(grown.mask, plan, of.keys)
-    assert torch.equal(whole(mask, of, len(origins)), by_pencil(grown.says, of, origins))
+    assert torch.equal(whole(mask, of, len(origins)), by_hand_rule(grown.says, of, origins))
 
 
 @many
@@ -101,7 +101,7 @@ def test_all_keys_erased_and_new_ones_written(leaf, seed: int, of: Sizes) -> Non
     plan = [("erase", 2**7 - 1), ("append", 2)]
     mask, origins = moved(grown.mask, plan, of.keys)
     assert origins == [None, None]
-    assert torch.equal(whole(mask, of, 2), by_pencil(grown.says, of, origins))
+    assert torch.equal(whole(mask, of, 2), by_hand_rule(grown.says, of, origins))
     assert torch.equal(whole(~mask, of, 2), ~whole(mask, of, 2))
 
 

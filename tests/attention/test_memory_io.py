@@ -111,8 +111,8 @@ def test_precision_and_faults_come_back(kind: Kind, dtype: torch.dtype, path: Pa
     loaded = assert_comes_back(owner.prepare(keys, values), queries, path)
     assert loaded.values.dtype == dtype
     assert loaded.read(queries).context.isnan().all()
-    place = torch.arange(KEYS)[None, None, :]
-    seen = (place != 3) & (place != 4)
+    position = torch.arange(KEYS)[None, None, :]
+    seen = (position != 3) & (position != 4)
     assert loaded.read(queries, mask=seen).context.isfinite().all()
 
 

@@ -99,7 +99,7 @@ def test_a_bias_for_all_heads_or_for_each(key_heads: int) -> None:
 
 
 @groups
-def test_who_reads_nothing_reads_zero(key_heads: int) -> None:
+def test_a_fully_masked_query_reads_zero(key_heads: int) -> None:
     """Although the projection that joins the heads adds a constant."""
     multi, inputs = _build(Attention, key_heads), _inputs()
     assert multi.out.bias.abs().min() > 0

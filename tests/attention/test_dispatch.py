@@ -1,4 +1,4 @@
-"""The seam to fused code takes a kernel that keeps something of the keys, with no other change."""
+"""A kernel of somebody's own that caches something of the keys is dispatched to like the others."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ QUERIES, KEYS, SIZE, HIDDEN = 3, 7, 5, 11
 
 
 class Exponentials:
-    """Additive scores by tanh(a + b) = 1 − 2 / (1 + e^2a · e^2b), with e^2b kept in the memory."""
+    """Additive scores by tanh(a + b) = 1 − 2 / (1 + e^2a · e^2b), with e^2b cached."""
 
     def __init__(self) -> None:
         self.read: list[Tensor] = []
@@ -24,8 +24,8 @@ class Exponentials:
         return {"exponentials": (2 * prepared["keys"]).exp()} if kind is AdditiveComparison else {}
 
     def refusals(self, request: Request) -> list[str]:
-        kept = "exponentials" in request.cached
-        return [] if kept else ["nothing was kept of these keys"]
+        cached = "exponentials" in request.cached
+        return [] if cached else ["nothing is cached of these keys"]
 
     def prefers(self, request: Request) -> bool:
         return True
@@ -74,7 +74,7 @@ def test_a_refusal_is_an_error_with_its_reasons(inputs) -> None:
         pytest.raises(errors.KernelError) as caught,
     ):
         attend(*inputs, score=scores.InverseDistance())
-    assert "Exponentials: nothing was kept of these keys" in str(caught.value)
+    assert "Exponentials: nothing is cached of these keys" in str(caught.value)
     assert "Sdpa: scores by InverseDistanceComparison are not dot products" in str(caught.value)
 
 
