@@ -19,8 +19,6 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from regard.tasks.aligning import open_aligning
-
 from benchmarks.bleu import RUNS, commanded, spent
 from benchmarks.machine import ROOT
 from benchmarks.measure import FailedError
@@ -28,7 +26,10 @@ from benchmarks.peers import packages_of, python_of
 from benchmarks.results import Row
 from benchmarks.settings import Outcome, Settings, promise
 from regard.seq2seq.alignment import SYMMETRIES, alignment_error, read_pharaoh, symmetrize
+from regard.seq2seq.data import ValidatedCorpus
 from regard.tasks.pairs.aligning import Aligning, linked
+from regard.tasks.run import load
+from regard.tasks.translate import TASK
 
 WORD = re.compile(r"\w+['’]|\w+|[^\w\s]")
 GOLD = "enfr.gold"
@@ -208,13 +209,14 @@ def _attention(files: Files, quick: bool, *, guided: bool) -> Row:
 def _errors(files: Files, run: str, reverse: str | None = None) -> tuple[dict[str, float], float]:
     """The error by each rule, and the CPU seconds that they took together."""
     began = time.process_time()
-    opened = open_aligning(run, reverse)
-    pairs = opened.opened([str(files.test)])
+    predictor = load(run)
+    aligner = predictor.aligner(None if reverse is None else load(reverse))
+    pairs = ValidatedCorpus(TASK.gold(predictor.config, [str(files.test)]))
     gold = read_pharaoh(files.gold.read_text().splitlines(), str(files.gold), first=1)
-    soft = list(opened.who.soft(pairs))
+    soft = list(aligner.soft(pairs))
     errors = {}
     for rule in RULES:
-        options = Aligning(symmetry=rule, threshold=opened.threshold)
+        options = Aligning(symmetry=rule, threshold=aligner.threshold)
         links = [linked(each, options).links for each in soft]
         errors[rule] = {each.name: each.value for each in alignment_error(links, gold)}["AER"]
     return errors, time.process_time() - began

@@ -14,7 +14,8 @@ from benchmarks.bleu import RUNS, commanded
 from benchmarks.results import Row
 from benchmarks.settings import Outcome, Settings, promise
 from regard.tasks import dates
-from regard.tasks.config import ConfigSource, TranslateConfig, as_toml, load
+from regard.tasks.config import ConfigSource, as_toml, load
+from regard.tasks.config.translate import TranslateConfig
 from regard.tasks.demo import SETTINGS, TEST, TRAIN, VALID
 
 SEEDS, STEPS = (1, 2, 3), 900

@@ -21,9 +21,9 @@ from benchmarks.results import Row
 from benchmarks.settings import Outcome, Settings, promise
 from regard.seq2seq.training import Checkpoints
 from regard.tasks import dates
+from regard.tasks import run as runs
 from regard.tasks.config import ConfigSource, load
 from regard.tasks.config.translate import TranslateConfig
-from regard.tasks.translate import training
 
 KILLS, FEWER = 100, 6
 EVERY = 10
@@ -116,8 +116,8 @@ def _forked(config: TranslateConfig, folder: Path, after: After | None = None) -
     code = 99
     try:
         if after is not None:
-            training.run = partial(training.run, after=after)
-        code = training.train(folder, config).code
+            runs.run = partial(runs.run, after=after)
+        code = runs.train(folder, config).code
     finally:
         os._exit(code)
 

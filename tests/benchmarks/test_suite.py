@@ -1,5 +1,6 @@
 """The suite measures in turn, writes a summary, and its pages show that and nothing else."""
 
+import importlib
 import json
 import re
 import signal
@@ -327,3 +328,9 @@ def test_a_promise_has_the_worst_row() -> None:
     assert (at_most["worst"], at_most["met"]) == (3.0, True)
     assert promise("c", [], value, at_least=1)["met"] is False
     assert report.format_promise(at_least) == "a: at least 2.5; worst of 2 rows 2; MISSED"
+
+
+@pytest.mark.parametrize("path", sorted(Path(suite.__file__).parent.glob("*.py")), ids=str)
+def test_every_benchmark_can_be_imported(path: Path) -> None:
+    """Most are run by hand only: what they import of the package must be there."""
+    importlib.import_module(f"benchmarks.{path.stem}")
