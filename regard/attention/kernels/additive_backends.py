@@ -160,12 +160,12 @@ class NativeExp:
 
     def accumulate_grad(self, rows: slice, grad_scores: Float[Tensor, "item row key"]) -> None:
         if self.fallback is None:
-            if self._in_c(rows, grad_scores):
+            if self._backward_in_c(rows, grad_scores):
                 return
             self.fallback = ChunkedTorch(self.inputs)
         self.fallback.accumulate_grad(rows, grad_scores)
 
-    def _in_c(self, rows: slice, grad_scores: Tensor) -> bool:
+    def _backward_in_c(self, rows: slice, grad_scores: Tensor) -> bool:
         overwrite = self.grads is None
         if self.grads is None:
             items, width = self.v.shape
