@@ -29,7 +29,7 @@ ENGINES = ["AVX-512, adding apart", "AVX-512", "AVX2", "plain C", "chunks"]
 @pytest.fixture(params=ENGINES)
 def engine(request, monkeypatch: pytest.MonkeyPatch) -> str:
     """Each way to compute the scores, as far as this processor has it."""
-    assert usable(), "the C kernels were not built: is there a compiler?"
+    assert usable(), "the C extension was not built: is there a compiler?"
     if request.param == "chunks":
         monkeypatch.setattr(loader, "library", lambda: None)
     else:
@@ -109,7 +109,7 @@ def test_at_the_end_of_each_range(max_abs: float, hidden: int) -> None:
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.usefixtures("engine")
 def test_in_blocks_of_rows(mask: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few weights at a time, none kept for the way back."""
+    """Few weights at a time, none saved for backward."""
     monkeypatch.setattr(additive, "BLOCK", 2 * BATCH * KEYS)
     assert_agrees(
         make_attention(selection.Softmax(temperature=0.7)), draw_inputs(), mask=MASKS[mask]

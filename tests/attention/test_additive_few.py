@@ -45,7 +45,7 @@ def test_every_range(scale: float, mask: str, reaches: list[float]) -> None:
 
 @pytest.mark.parametrize("scale", [1.0, 100.0])
 def test_another_selection(scale: float) -> None:
-    """The way back is asked for by an engine that has given no scores."""
+    """Backward by a backend that has computed no scores."""
     assert_agrees(make_attention(selection.Sparsemax(), HIDDEN), draw_inputs(scale))
 
 

@@ -92,11 +92,11 @@ def any_read(draw: Draw) -> None:
         truth = read(exact, [each.double() for each in given], shown, learns)
     by = type(forced[0]).__name__ if forced else "any kernel"
     terms = _terms(name, by, given)
-    told = f"{name} by {by}, {[list(each.shape) for each in given]}"
-    assert_close(told, found[:4], plain[:4], truth[:4], terms)
+    label = f"{name} by {by}, {[list(each.shape) for each in given]}"
+    assert_close(label, found[:4], plain[:4], truth[:4], terms)
     # What reaches a parameter is a sum over all pairs, and may be a single number.
     terms *= max(1, torch.Size([*batch, rows, keys]).numel()) ** 0.5
-    assert_close(f"{told}, parameters", found[4:], plain[4:], truth[4:], terms)
+    assert_close(f"{label}, parameters", found[4:], plain[4:], truth[4:], terms)
 
 
 def _terms(name: str, by: str, given: list[Tensor]) -> float:

@@ -62,9 +62,9 @@ def build() -> None:
         else:
             shutil.copy(TOP / name, FOLDER / name)
     flags = f"-g -O1 -fno-omit-frame-pointer {CHECKS} -fsanitize-recover=all"
-    told = {"REGARD_REQUIRE_NATIVE": "1", "REGARD_CFLAGS": flags, "LDFLAGS": CHECKS}
+    variables = {"REGARD_REQUIRE_NATIVE": "1", "REGARD_CFLAGS": flags, "LDFLAGS": CHECKS}
     command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
-    subprocess.run(command, cwd=FOLDER, env=os.environ | told, check=True)
+    subprocess.run(command, cwd=FOLDER, env=os.environ | variables, check=True)
 
 
 def kernel_tests() -> list[str]:
@@ -92,12 +92,12 @@ def reports_of(command: list[str], name: str, failed: list[str] | None = None) -
     # With C++'s own library, so that the sanitizer finds what throws torch's exceptions.
     libraries = " ".join(_found(name) for name in ("libasan.so", "libstdc++.so"))
     options = f"halt_on_error=0:log_path={logs}/report"
-    told = {
+    variables = {
         "LD_PRELOAD": libraries, "ASAN_OPTIONS": f"detect_leaks=0:{options}",
         "UBSAN_OPTIONS": f"print_stacktrace=1:{options}",
         "OMP_NUM_THREADS": "1", "REGARD_FUZZ": CASES, "REGARD_FUZZ_COUNT": str(FOLDER / "counted"),
     }  # fmt: skip
-    done = subprocess.run(command, cwd=FOLDER, env=os.environ | told, check=False)
+    done = subprocess.run(command, cwd=FOLDER, env=os.environ | variables, check=False)
     if done.returncode and failed is not None:
         failed.append(name)
     return [line for log in logs.iterdir() for line in REPORT.findall(log.read_text())]

@@ -73,9 +73,9 @@ def test_sources_cannot_be_compiled_without_their_hash(tree: Path) -> None:
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler here")
 def test_a_wheel_has_each_library_with_its_digest(tree: Path) -> None:
     (tree / "regard" / "__init__.py").touch()
-    told = {"REGARD_REQUIRE_NATIVE": "1", "REGARD_CFLAGS": "-O0"}
+    variables = {"REGARD_REQUIRE_NATIVE": "1", "REGARD_CFLAGS": "-O0"}
     command = [sys.executable, "setup.py", "-q", "bdist_wheel"]
-    subprocess.run(command, cwd=tree, env=os.environ | told, check=True, capture_output=True)
+    subprocess.run(command, cwd=tree, env=os.environ | variables, check=True, capture_output=True)
     (wheel,) = (tree / "dist").glob("*.whl")
     with zipfile.ZipFile(wheel) as opened:
         libraries = [name for name in opened.namelist() if name.endswith(OWN)]

@@ -70,20 +70,20 @@ def read_with(folder: Path) -> dict[str, Any]:
     command = [sys.executable, "-c", READS]
     done = subprocess.run(command, cwd=top, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"ended by {done.returncode}: {done.stderr[-2000:]}"
-    told = json.loads(done.stdout)
-    assert Path(told["from"]).is_relative_to(top)
-    assert told["error"] < 1e-4
-    return told
+    report = json.loads(done.stdout)
+    assert Path(report["from"]).is_relative_to(top)
+    assert report["error"] < 1e-4
+    return report
 
 
 def assert_refused(folder: Path, reason: str) -> None:
-    told = read_with(folder)
-    (warning,) = told["warnings"]
+    report = read_with(folder)
+    (warning,) = report["warnings"]
     assert warning.startswith("NativeLibraryWarning: ")
     assert reason in warning
     assert "pip install --force-reinstall --no-deps" in warning
-    assert reason in told["available"]["additive"]
-    assert reason in told["available"]["dot_softmax"]
+    assert reason in report["available"]["additive"]
+    assert reason in report["available"]["dot_softmax"]
 
 
 def sealed(library: Path) -> None:
@@ -93,9 +93,9 @@ def sealed(library: Path) -> None:
 
 
 def test_as_built_it_is_loaded_without_a_warning(folder: Path) -> None:
-    told = read_with(folder)
-    assert told["warnings"] == []
-    assert told["available"]["dot_softmax"] == f"C, {loader.LEVELS[loader.level()]}"
+    report = read_with(folder)
+    assert report["warnings"] == []
+    assert report["available"]["dot_softmax"] == f"C, {loader.LEVELS[loader.level()]}"
 
 
 @pytest.mark.parametrize("share", [0.0, 0.0002, 0.1, 0.5, 0.9, 0.9999])
@@ -119,10 +119,12 @@ def test_one_damaged_level_leaves_the_next_lower_one(folder: Path) -> None:
     if len(list(libraries(folder))) == 1 or loader.level() < 2:
         pytest.skip("this processor has but one")
     best.write_bytes(best.read_bytes()[:-1])
-    told = read_with(folder)
-    assert len(told["warnings"]) == 1
-    assert told["available"]["dot_softmax"].startswith(f"C, {loader.LEVELS[loader.level() - 1]}; ")
-    assert "is damaged" in told["available"]["dot_softmax"]
+    report = read_with(folder)
+    assert len(report["warnings"]) == 1
+    assert report["available"]["dot_softmax"].startswith(
+        f"C, {loader.LEVELS[loader.level() - 1]}; "
+    )
+    assert "is damaged" in report["available"]["dot_softmax"]
 
 
 def append(folder: Path, name: str, text: str) -> None:
@@ -205,14 +207,14 @@ def test_libraries_of_other_interpreters_are_not_looked_at(folder: Path) -> None
         other = library.with_name(library.name.replace(OWN, ".cpython-310-x86_64-linux-gnu.so"))
         other.write_bytes(library.read_bytes()[:4096])
         library.with_name(library.name.replace(OWN, ".a.so")).write_bytes(b"")
-    told = read_with(folder)
-    assert told["warnings"] == []
-    assert told["available"]["dot_softmax"].startswith("C, ")
+    report = read_with(folder)
+    assert report["warnings"] == []
+    assert report["available"]["dot_softmax"].startswith("C, ")
 
 
 def test_what_was_not_built_is_no_reason_for_a_warning(folder: Path) -> None:
     for library in libraries(folder):
         library.rename(library.with_name(library.name.replace(OWN, ".cpython-310.so")))
-    told = read_with(folder)
-    assert told["warnings"] == []
-    assert "not built" in told["available"]["dot_softmax"]
+    report = read_with(folder)
+    assert report["warnings"] == []
+    assert "not built" in report["available"]["dot_softmax"]
