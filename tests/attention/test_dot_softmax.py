@@ -1,4 +1,4 @@
-"""Dot products in C, forth and back: the reference's, for any size, span, level and threads."""
+"""Dot products in C, forward and backward, agree with the reference: any size, span and level."""
 
 import itertools
 
