@@ -138,6 +138,9 @@ class VectorComparison(Comparison):
         queries = self.queries.unflatten(-2, (columns.shape[-2], -1))
         return replace(items, queries=queries, keys=gather_rows(self.keys, columns))
 
+    def unbiased_at(self, columns: Windows) -> Scores:
+        return self.in_windows(columns).unbiased().flatten(-3, -2)
+
     @property
     def shape(self) -> torch.Size:
         batch = broadcast_batch(self.queries.shape[:-2], self.keys.shape[:-2])
@@ -192,7 +195,7 @@ class DotComparison(VectorComparison):
     def unbiased_at(self, columns: Windows) -> Scores:
         if columns.shape[-2] == self.queries.shape[-2]:
             return dot(self.scaled_queries(), self.keys, columns)
-        return self.in_windows(columns).unbiased().flatten(-3, -2)
+        return VectorComparison.unbiased_at(self, columns)  # super() fails with slots
 
 
 @record
@@ -208,9 +211,6 @@ class AdditiveComparison(VectorComparison):
         hidden = torch.tanh(pairwise(self.queries) + upcast(self.keys)[..., None, :, :])
         return (hidden @ upcast(self.v)[..., None, :, :].mT).squeeze(-1)
 
-    def unbiased_at(self, columns: Windows) -> Scores:
-        return self.in_windows(columns).unbiased().flatten(-3, -2)
-
     @property
     def width(self) -> int:
         return self.keys.shape[-1]
@@ -220,8 +220,22 @@ class AdditiveComparison(VectorComparison):
         return self.keys.shape[-1]
 
 
+class DistanceComparison(VectorComparison):
+    """A function of ‖q − k‖², which may hold a vector for each pair."""
+
+    __slots__ = ()
+
+    @property
+    def width(self) -> int:
+        return elements_per_pair(self.queries, self.keys)
+
+    @property
+    def gathered_width(self) -> int:
+        return self.keys.shape[-1]
+
+
 @record
-class GaussianComparison(VectorComparison):
+class GaussianComparison(DistanceComparison):
     """−‖q − k‖² · precision / 2."""
 
     queries: Queries
@@ -233,17 +247,6 @@ class GaussianComparison(VectorComparison):
         squares, factor = squared_distances(self.queries, self.keys), upcast(self.precision) * -0.5
         learns = torch.is_grad_enabled() and (squares.requires_grad or factor.requires_grad)
         return squares * factor if learns or in_functorch() else squares.mul_(factor)
-
-    def unbiased_at(self, columns: Windows) -> Scores:
-        return self.in_windows(columns).unbiased().flatten(-3, -2)
-
-    @property
-    def width(self) -> int:
-        return elements_per_pair(self.queries, self.keys)
-
-    @property
-    def gathered_width(self) -> int:
-        return self.keys.shape[-1]
 
     def as_dot(self, visible: Bool[Tensor, "*#batch #key 1"] | None = None) -> DotComparison:
         """The same up to a constant for each query, which softmax cancels.
@@ -269,7 +272,7 @@ class GaussianComparison(VectorComparison):
 
 
 @record
-class InverseDistanceComparison(VectorComparison):
+class InverseDistanceComparison(DistanceComparison):
     """1 / max(‖q − k‖, floor)."""
 
     queries: Queries
@@ -283,17 +286,6 @@ class InverseDistanceComparison(VectorComparison):
         if squares.requires_grad or in_functorch():
             return squares.clamp(min=least).rsqrt()
         return squares.clamp_(min=least).rsqrt_()
-
-    def unbiased_at(self, columns: Windows) -> Scores:
-        return self.in_windows(columns).unbiased().flatten(-3, -2)
-
-    @property
-    def width(self) -> int:
-        return elements_per_pair(self.queries, self.keys)
-
-    @property
-    def gathered_width(self) -> int:
-        return self.keys.shape[-1]
 
 
 @record
