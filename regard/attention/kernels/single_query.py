@@ -63,8 +63,9 @@ class SingleQuery:
         )
 
     def prefers(self, request: Request) -> bool:
-        """Always: it does in one call what takes others several."""
-        return request.view.pairs.height == 1 and not torch.is_grad_enabled()
+        """Always, if it selects by softmax: it does in one call what takes others several."""
+        softmax = type(request.rule) is SoftmaxRule
+        return softmax and request.view.pairs.height == 1 and not torch.is_grad_enabled()
 
     def __call__(self, request: Request) -> tuple[Context, Weights | None]:
         comparison, rule = request.comparison, request.rule
