@@ -27,7 +27,7 @@ from benchmarks.results import Row
 from benchmarks.settings import Outcome, Settings, promise
 from regard.seq2seq.alignment import SYMMETRIES, alignment_error, read_pharaoh, symmetrize
 from regard.seq2seq.data import ValidatedCorpus
-from regard.tasks.pairs.aligning import Aligning, linked
+from regard.tasks.pairs.aligning import AlignmentOptions, linked
 from regard.tasks.run import load
 from regard.tasks.translate import TASK
 
@@ -216,7 +216,7 @@ def _errors(files: Files, run: str, reverse: str | None = None) -> tuple[dict[st
     soft = list(aligner.soft(pairs))
     errors = {}
     for rule in RULES:
-        options = Aligning(symmetry=rule, threshold=aligner.threshold)
+        options = AlignmentOptions(symmetry=rule, threshold=aligner.threshold)
         links = [linked(each, options).links for each in soft]
         errors[rule] = {each.name: each.value for each in alignment_error(links, gold)}["AER"]
     return errors, time.process_time() - began

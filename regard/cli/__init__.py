@@ -1,1 +1,1 @@
-"""The way in from a terminal: one file a verb. Verbs import what is heavy when they run."""
+"""The command line: one file per verb. Verbs import torch only when they run."""

@@ -1,4 +1,4 @@
-"""What verbs that write links have in common: their options, and a file that is whole or absent."""
+"""Options of verbs that write alignments, and the file that they write atomically."""
 
 import os
 import stat
@@ -15,31 +15,30 @@ if TYPE_CHECKING:
     from regard.tasks.abilities import LinksAnswers
 
 Units = Annotated[
-    str, typer.Option("--units", metavar="word|subword|char", help="What is linked to what.")
+    str, typer.Option("--units", metavar="word|subword|char", help="Units that are linked.")
 ]
 Alignments = Annotated[
     str | None,
     typer.Option(
         "--alignments",
         metavar="FILE",
-        help="Write the links of each answer there: the line's number, a tab, 0-0 1-2.",
+        help="Write the alignment of each answer to a file: line number, a tab, 0-0 1-2.",
     ),
 ]
 
 
 @contextmanager
-def written(path: str) -> Iterator[TextIO]:
-    """A file to write to, which gets its name when all of it is there.
-
-    What cannot be put in another's place, such as a pipe, is written as it is.
-    """
+def atomic_output(path: str) -> Iterator[TextIO]:
+    """A file to write to, renamed to its path on success; a pipe or a device is written to."""
     if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
         with open(path, "w", encoding="utf-8") as file:
             yield file
         return
     folder, name = os.path.split(path)
     if folder and not os.path.isdir(folder):
-        raise ConfigError(f"{path} cannot be written: there is no folder {folder}. Make it first.")
+        raise ConfigError(
+            f"{path} cannot be written: there is no folder {folder}. Create it first."
+        )
     part = os.path.join(folder, f".{name}.{os.getpid()}.part")
     try:
         with open(part, "w", encoding="utf-8") as file:
@@ -50,30 +49,30 @@ def written(path: str) -> Iterator[TextIO]:
             os.unlink(part)
 
 
-class Linker:
-    """Writes the links of answers as they come, a line for each."""
+class AlignmentWriter:
+    """Writes the alignments of answers, a line for each, in batches."""
 
-    WAITING = 256
-    """So many answers are read again together."""
+    BATCH = 256
+    """Number of answers that are aligned in one batch."""
 
-    def __init__(self, linking: "LinksAnswers", file: TextIO, units: str) -> None:
-        linking.answer_alignments([], [])  # raises before the first answer
-        self._linking, self._file, self._units = linking, file, units
-        self._waiting: list[tuple[int, Any, Prediction]] = []
+    def __init__(self, predictor: "LinksAnswers", file: TextIO, units: str) -> None:
+        predictor.answer_alignments([], [])  # raises before the first answer
+        self._predictor, self._file, self._units = predictor, file, units
+        self._pending: list[tuple[int, Any, Prediction]] = []
 
     def add(self, number: int, item: Any, answers: "list[Prediction]") -> None:
-        """The answers to an item."""
-        self._waiting += [(number, item, answer) for answer in answers]
-        if len(self._waiting) >= self.WAITING:
+        """Add the answers to an item."""
+        self._pending += [(number, item, answer) for answer in answers]
+        if len(self._pending) >= self.BATCH:
             self.flush()
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Align and write the pending answers."""
         from regard.seq2seq.alignment import Argmax, format_pharaoh  # noqa: PLC0415  # torch
 
-        items = [item for _, item, _ in self._waiting]
-        answers = [answer for _, _, answer in self._waiting]
-        found = self._linking.answer_alignments(items, answers, units=self._units)
-        for (number, *_), each in zip(self._waiting, found, strict=True):
+        items = [item for _, item, _ in self._pending]
+        answers = [answer for _, _, answer in self._pending]
+        found = self._predictor.answer_alignments(items, answers, units=self._units)
+        for (number, *_), each in zip(self._pending, found, strict=True):
             self._file.write(f"{number}\t{format_pharaoh(Argmax()(each.weights, each.nothing))}\n")
-        self._waiting.clear()
+        self._pending.clear()

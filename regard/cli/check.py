@@ -1,4 +1,4 @@
-"""`regard check`: look at the data before training on it."""
+"""`regard check`: validate the data before training on it."""
 
 from collections import Counter
 
@@ -11,11 +11,11 @@ from regard.cli.config_options import (
     Valid,
     config_options,
 )
-from regard.cli.output import say
+from regard.cli.output import write_answer
 from regard.seq2seq.system.escaping import escaped
 
 SHOWN = 5
-"""How many of a kind are shown."""
+"""How many faults of a kind are shown."""
 
 
 def check(
@@ -26,7 +26,7 @@ def check(
     config: Config = None,
     settings: Settings = None,
 ) -> int:
-    """Say what is wrong with the data; leave with 1 if training would stop.
+    """List the faults of the data; exit with 1 if training would stop.
 
     regard check translate --data pairs.tsv
     """
@@ -43,9 +43,11 @@ def check(
         seen[fault.kind] += 1
         severe = severe or fault.severe
         if seen[fault.kind] <= SHOWN:
-            say(escaped(f"{'error' if fault.severe else 'warning'}: {format_fault(fault)}"))
+            write_answer(
+                escaped(f"{'error' if fault.severe else 'warning'}: {format_fault(fault)}")
+            )
     for kind, count in seen.items():
         if count > SHOWN:
-            say(f"… {kind}: {count} in all")
-    say(f"found: {seen.total()}" if seen else "nothing is wrong")
+            write_answer(f"… {kind}: {count} in all")
+    write_answer(f"faults found: {seen.total()}" if seen else "no faults found")
     return 1 if severe else 0

@@ -1,4 +1,4 @@
-"""What verbs that need a configuration have in common: a task, files, settings."""
+"""Options of verbs that need a configuration: a task, files, settings."""
 
 import os
 from collections.abc import Sequence
@@ -12,29 +12,29 @@ from regard.tasks.config.schema import path_keys
 from regard.tasks.config.wording import nearest
 from regard.tasks.registry import config_type, entries
 
-TaskArgument = Annotated[str, typer.Argument(help=f"What is learned: {', '.join(entries())}.")]
+TaskArgument = Annotated[str, typer.Argument(help=f"The task: {', '.join(entries())}.")]
 Data = Annotated[
     list[str] | None,
     typer.Option(
         "--data",
         metavar="FILE",
-        help="Files to train on; of pairs TSV or JSONL, or two files, line by line.",
+        help="Training files; for pairs TSV or JSONL, or two parallel files.",
     ),
 ]
 Valid = Annotated[
     list[str] | None,
-    typer.Option(
-        "--valid", metavar="FILE", help="The same to validate on, instead of a share of --data."
-    ),
+    typer.Option("--valid", metavar="FILE", help="Validation files; by default a share of --data."),
 ]
 GivenLinks = Annotated[
     list[str] | None,
     typer.Option(
-        "--links", metavar="FILE", help="Links of --data, a line of 0-0 1-2 each: guide attention."
+        "--links",
+        metavar="FILE",
+        help="Alignments of --data for guided alignment, a line of 0-0 1-2 each.",
     ),
 ]
 Config = Annotated[
-    str | None, typer.Option("--config", metavar="FILE", help="A TOML file to begin with.")
+    str | None, typer.Option("--config", metavar="FILE", help="A TOML file of settings.")
 ]
 Settings = Annotated[
     list[str] | None,
@@ -53,7 +53,7 @@ def config_options(
     links: Sequence[str] | None = None,
     settings: Sequence[str] | None = None,
 ) -> TaskConfig:
-    """The task's configuration as the command line says."""
+    """The task's configuration from the command line."""
     shape = config_type(task)
     marks, files = path_keys(shape), []
     for option, key, given in (
@@ -63,14 +63,14 @@ def config_options(
     ):
         if given:
             mark = marks.get(("data", key))
-            existing(option, given, folders=mark is not None and mark.folders)
+            check_exist(option, given, folders=mark is not None and mark.folders)
             files.append(ConfigSource(option, {"data": {key: list(given)}}))
     overrides = [*files, *(setting(text) for text in settings or ())]
     return load(shape, path=path, overrides=overrides)
 
 
-def existing(option: str, paths: Sequence[str], *, folders: bool = False) -> None:
-    """Raise if one of them leads nowhere, or to a folder where only files will do."""
+def check_exist(option: str, paths: Sequence[str], *, folders: bool = False) -> None:
+    """Raise if one of them does not exist, or is a folder where a file is needed."""
     for path in paths:
         if os.path.isdir(path) and not folders:
             raise DataError(f"{option} {path}: this is a folder. Give a file.")

@@ -1,4 +1,4 @@
-"""`regard demo`: see attention work, in a few minutes and from nothing."""
+"""`regard demo`: train a small model and plot its attention, in a few minutes."""
 
 from typing import Annotated
 
@@ -8,13 +8,13 @@ from regard.cli.ranges import MOST_SEED, integer_range
 
 MOST_STEPS = 10**9
 
-Out = Annotated[str, typer.Option("--out", metavar="FOLDER", help="Where everything is kept.")]
+Out = Annotated[str, typer.Option("--out", metavar="FOLDER", help="Where all files are written.")]
 Steps = Annotated[
     int,
     typer.Option(
         "--steps",
         callback=integer_range("--steps", 1, MOST_STEPS),
-        help="How many updates to learn for.",
+        help="Number of updates.",
     ),
 ]
 Seed = Annotated[
@@ -22,13 +22,13 @@ Seed = Annotated[
     typer.Option(
         "--seed",
         callback=integer_range("--seed", 0, MOST_SEED),
-        help="Everything random follows from it.",
+        help="Seed of data and training.",
     ),
 ]
 
 
 def demo(out: Out = "runs/demo", steps: Steps = 900, seed: Seed = 1) -> int:
-    """Learn to read dates in forty languages, and show what was looked at.
+    """Learn to normalise dates in forty languages, and show the attention maps.
 
     regard demo
     """

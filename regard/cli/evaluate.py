@@ -1,11 +1,11 @@
-"""`regard evaluate`: how good a model is on items that it has not seen."""
+"""`regard evaluate`: the metrics of a model on unseen items."""
 
 import json
 from typing import TYPE_CHECKING
 
 from regard.cli.lengths import LengthOptions, MaxSourceLength, MaxTargetLength, WhatIfTooLong
 from regard.cli.open_run import AsJson, EnsembleOption, Files, Int8, Latest, Run, open_run
-from regard.cli.output import say
+from regard.cli.output import write_answer
 from regard.cli.progress_bar import progress_bar
 from regard.cli.search_options import Beams, set_beam
 
@@ -25,7 +25,7 @@ def evaluate(
     too_long: WhatIfTooLong = None,
     as_json: AsJson = False,
 ) -> None:
-    """Score a model's answers with the metrics of its task, with signatures.
+    """Evaluate a model with the metrics of its task, with signatures.
 
     regard evaluate runs/first test.tsv
     """
@@ -38,14 +38,14 @@ def evaluate(
     items = opened.gold(files)
     with keep_heap(), progress_bar(len(items)) as progress:
         scores = opened.predictor.evaluate(items, progress=progress)
-    lengths.sum_up()
+    lengths.note_rest()
     if as_json:
-        say(json.dumps([score.as_json() for score in scores], ensure_ascii=False))
+        write_answer(json.dumps([score.as_json() for score in scores], ensure_ascii=False))
         return
     for score in scores:
-        say(_line(score))
+        write_answer(_line(score))
 
 
 def _line(score: "MetricScore") -> str:
-    between = "" if score.interval is None else "[{:.2f}, {:.2f}]".format(*score.interval)
-    return f"{score.name:10} {score.value:8.2f}  {between:16}  {score.signature}"
+    interval = "" if score.interval is None else "[{:.2f}, {:.2f}]".format(*score.interval)
+    return f"{score.name:10} {score.value:8.2f}  {interval:16}  {score.signature}"

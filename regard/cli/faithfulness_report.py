@@ -1,4 +1,4 @@
-"""What `regard show --check` tells: how far the weights can be trusted."""
+"""The report of `regard show --check`: how faithful the attention weights are."""
 
 import json
 import math
@@ -8,15 +8,15 @@ if TYPE_CHECKING:
     from regard.tasks.faithfulness import Faithfulness
 
 
-def faithfulness_report(trust: "Faithfulness", reading: str, as_json: bool) -> str:
-    """For people, or for programs; whose reading it is comes first."""
+def faithfulness_report(trust: "Faithfulness", caption: str, as_json: bool) -> str:
+    """As text or JSON; the caption of the attention map comes first."""
     if as_json:
-        return json.dumps({"reading": reading, **_as_data(trust)}, ensure_ascii=False)
-    return f"{reading}\n\n{_as_text(trust)}"
+        return json.dumps({"reading": caption, **_as_data(trust)}, ensure_ascii=False)
+    return f"{caption}\n\n{_as_text(trust)}"
 
 
 def _as_text(trust: "Faithfulness") -> str:
-    """For people: a line a word, and what comes of them all."""
+    """A line per word, and a summary."""
     from rich.cells import cell_len  # noqa: PLC0415  # help need not wait
 
     from regard.tasks.plots.labels import truncate, visible  # noqa: PLC0415
@@ -25,7 +25,7 @@ def _as_text(trust: "Faithfulness") -> str:
     def named(word: str) -> str:
         return truncate(visible(word), 20)
 
-    rows = [("word", "bits", "read most", "", "needed most", "")]
+    rows = [("word", "bits", "most attended", "", "most needed", "")]
     for place, word in enumerate(trust.target):
         read, needed = trust.most_read[place], trust.most_needed[place]
         rows.append(
@@ -39,30 +39,33 @@ def _as_text(trust: "Faithfulness") -> str:
     table = [
         join_line(*(pad_columns(*cell) for cell in zip(row, widths, strict=True))) for row in rows
     ]
-    return "\n".join([*table, "", *_summed_up(trust)])
+    return "\n".join([*table, "", *_summary(trust)])
 
 
-def _summed_up(trust: "Faithfulness") -> list[str]:
+def _summary(trust: "Faithfulness") -> list[str]:
     words, agree = len(trust.target), round(trust.agreement * len(trust.target))
     mean = sum(trust.entropy) / words
     at_most = math.log2(len(trust.source) + 1)
     correlation = "none" if trust.correlation is None else f"{trust.correlation:.2f}"
     left_out = f"each of the {len(trust.source)} source words was left out once"
     if len(trust.erased) < len(trust.source):
-        left_out = f"of {len(trust.source)} source words the {len(trust.erased)} read most, no more"
+        left_out = (
+            f"only the {len(trust.erased)} most attended of {len(trust.source)} source words were "
+            "left out"
+        )
     return [
-        f"entropy           {mean:.2f} bits a word; {at_most:.2f} if all were read alike",
-        f"agreement         {agree} of {words} words read most what they need most"
+        f"entropy           {mean:.2f} bits a word; {at_most:.2f} if attention were uniform",
+        f"agreement         {agree} of {words} words attend most to what they need most"
         f" ({100 * trust.agreement:.0f} %; by chance {100 / len(trust.erased):.0f} %)",
         f"rank correlation  {correlation} between weight and need (Spearman's; 0 is chance)",
-        f"on punctuation    {100 * trust.on_punctuation:.1f} % of the reading",
-        f"on the end        {100 * trust.on_end:.1f} % of the reading",
-        f"Need is how far the log-probability of a word falls without a source word; {left_out}.",
+        f"on punctuation    {100 * trust.on_punctuation:.1f} % of the attention",
+        f"on EOS            {100 * trust.on_end:.1f} % of the attention",
+        f"Need is the drop in a word's log-probability without a source word; {left_out}.",
     ]
 
 
 def _as_data(trust: "Faithfulness") -> dict[str, object]:
-    """The same for programs."""
+    """The same as JSON values."""
     return {
         "source": trust.source,
         "target": trust.target,

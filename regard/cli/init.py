@@ -1,7 +1,7 @@
 """`regard init`: a configuration to start from."""
 
 from regard.cli.config_options import Config, Data, Settings, TaskArgument, Valid, config_options
-from regard.cli.output import say
+from regard.cli.output import write_answer
 from regard.tasks.config import as_toml
 
 
@@ -21,4 +21,4 @@ def init(
         f"Train with: regard train {task} --config run.toml --out runs/first\n"
         "Any key here can be set there too: --set training.steps=300\n"
     )
-    say(as_toml(given, heading), end="")
+    write_answer(as_toml(given, heading), end="")

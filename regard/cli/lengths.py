@@ -59,7 +59,7 @@ class LengthOptions:
         self._noted: set[str] = set()
 
     def apply(self, *runs: "OpenRun") -> None:
-        """Set the maximum lengths of these runs; an option that one has not is an error."""
+        """Set the maximum lengths of these runs; raises if one does not have the option."""
         from regard.tasks.abilities import BoundsLength  # noqa: PLC0415  # torch
 
         for run in runs:
@@ -93,8 +93,8 @@ class LengthOptions:
         if len(self._noted) <= SHOWN:
             note(f"note: {line}")
 
-    def sum_up(self) -> None:
+    def note_rest(self) -> None:
         """Note how many lines were not named."""
         more = len(self._noted) - SHOWN
         if more > 0:
-            note(f"note: {more} more were too long, too.")
+            note(f"note: {more} more lines were too long.")

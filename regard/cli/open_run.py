@@ -1,4 +1,4 @@
-"""What verbs that ask a run begin with: the predictor, and its task."""
+"""Options of verbs that use a run, and the run's predictor with its task."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from regard.cli.config_options import existing
+from regard.cli.config_options import check_exist
 from regard.cli.output import note
 
 if TYPE_CHECKING:
@@ -18,11 +18,9 @@ if TYPE_CHECKING:
 Run = Annotated[str, typer.Argument(metavar="RUN", help="The folder that regard train wrote.")]
 Files = Annotated[
     list[str],
-    typer.Argument(
-        metavar="FILE…", help="Items with their gold, in a format of the training data."
-    ),
+    typer.Argument(metavar="FILE…", help="Items with their gold, in the training data's format."),
 ]
-Latest = Annotated[bool, typer.Option("--latest", help="The latest weights instead of the best.")]
+Latest = Annotated[bool, typer.Option("--latest", help="Use the latest checkpoint, not the best.")]
 Int8 = Annotated[
     bool, typer.Option("--int8", help="Quantize large layers to 8 bits: faster on a CPU.")
 ]
@@ -36,20 +34,20 @@ Ability = TypeVar("Ability")
 
 @dataclass(frozen=True, slots=True)
 class OpenRun:
-    """A run that is asked."""
+    """A loaded run."""
 
     task: "AnyTask"
     config: "TaskConfig"
     predictor: "Predictor[Any]"
 
     def require(self, ability: type[Ability], option: str) -> Ability:
-        """Its predictor, if that has the ability; an error that names the option if not."""
+        """Its predictor, if that has the ability; raises an error that names the option if not."""
         from regard.tasks.abilities import require  # noqa: PLC0415
 
         return require(self.predictor, ability, self.task.name, option)
 
     def gold(self, files: Sequence[str]) -> "ValidatedCorpus[Any]":
-        """The items of these files with their gold; raise if one is bad."""
+        """The items of these files with their gold; raises if one is invalid."""
         from regard.seq2seq.data import ValidatedCorpus  # noqa: PLC0415
 
         open_files = self.task.gold or self.task.open
@@ -57,8 +55,8 @@ class OpenRun:
 
 
 def open_inputs(run: str, file: str) -> "Corpus[Any]":
-    """The items of a file, as the run's task reads them; before any weights are loaded."""
-    existing("the input", [file])
+    """The items of a file, as the run's task opens them; no weights are loaded."""
+    check_exist("the input", [file])
     from regard.tasks.registry import task_of  # noqa: PLC0415  # torch: help need not wait
     from regard.tasks.run_config import load_config  # noqa: PLC0415
 
@@ -79,17 +77,17 @@ def open_run(
     int8: bool = False,
     announce: bool = True,
 ) -> OpenRun:
-    """The predictor of a run, or of several.
+    """Load the predictor of a run, or of an ensemble.
 
     Args:
         run: Its folder.
-        ensemble: Other runs that join it.
-        files: Whether they exist is checked first: to load takes seconds.
-        latest: The latest weights instead of the best.
-        int8: Quantized.
-        announce: Note which weights these are.
+        ensemble: Other members of the ensemble.
+        files: Checked for existence first: loading takes seconds.
+        latest: The latest checkpoint instead of the best.
+        int8: Quantize large linear layers.
+        announce: Note which checkpoint is used.
     """
-    existing("the files", files)
+    check_exist("the files", files)
     from regard.tasks.registry import task_of  # noqa: PLC0415  # torch: help need not wait
     from regard.tasks.run import load_ensemble  # noqa: PLC0415
     from regard.tasks.run_config import load_config  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""`regard predict`: an item in, an answer out."""
+"""`regard predict`: the model's answer to each input."""
 
 import json
 from collections.abc import Iterator
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.alignment_output import Alignments, Linker, Units, written
-from regard.cli.config_options import existing
+from regard.cli.alignment_output import Alignments, AlignmentWriter, Units, atomic_output
+from regard.cli.config_options import check_exist
 from regard.cli.lengths import LengthOptions, MaxSourceLength, MaxTargetLength, WhatIfTooLong
 from regard.cli.open_run import EnsembleOption, Int8, Latest, OpenRun, Run, open_inputs, open_run
-from regard.cli.output import say
+from regard.cli.output import write_answer
 from regard.cli.progress_bar import progress_bar
 from regard.cli.search_options import (
     Beams,
@@ -31,20 +31,25 @@ if TYPE_CHECKING:
     from regard.seq2seq.protocols import Prediction
 
 Input = Annotated[
-    str, typer.Argument(metavar="[FILE]", help="Inputs, of texts one a line; - is the input.")
+    str,
+    typer.Argument(metavar="[FILE]", help="Inputs, for texts one per line; - is standard input."),
 ]
 FormatName = Annotated[
     str | None,
-    typer.Option("--format", metavar="NAME", help="How answers are written, if there is a choice."),
+    typer.Option("--format", metavar="NAME", help="Output format, if the task has several."),
 ]
 Unknown = Annotated[
     bool,
-    typer.Option("--replace-unknown", help="For an unknown word put the source's that was read."),
+    typer.Option(
+        "--replace-unknown", help="Replace UNK by the source word with the most attention."
+    ),
 ]
 Dictionary = Annotated[
     str | None,
     typer.Option(
-        "--dictionary", metavar="FILE", help="The same, translated: TSV of a word and another."
+        "--dictionary",
+        metavar="FILE",
+        help="Replace UNK by that word's translation: TSV of source and target words.",
     ),
 ]
 
@@ -70,7 +75,7 @@ def predict(
     max_length: MaxTargetLength = None,
     too_long: WhatIfTooLong = None,
 ) -> None:
-    """Answer each line of a file or of the standard input.
+    """Predict an answer to each line of a file or of standard input.
 
     regard predict runs/first input.txt --beam 5
     """
@@ -92,15 +97,15 @@ def predict(
     with (
         keep_heap(),
         progress_bar(len(items)) as progress,
-        _linker(opened, alignments, units) as linker,
+        _alignment_writer(opened, alignments, units) as writer,
     ):
         answers = opened.predictor.stream(stream, progress=progress)
         for number, found in enumerate(answers, start=1):
             item = items[number - 1]
-            say(render(item, found[0]) if best == 1 else _as_json(number, found))
-            if linker is not None:
-                linker.add(number, item, found)
-    lengths.sum_up()
+            write_answer(render(item, found[0]) if best == 1 else _as_json(number, found))
+            if writer is not None:
+                writer.add(number, item, found)
+    lengths.note_rest()
 
 
 def _format(opened: OpenRun, name: str | None) -> Any:
@@ -115,18 +120,20 @@ def _format(opened: OpenRun, name: str | None) -> Any:
 
 
 @contextmanager
-def _linker(opened: OpenRun, path: str | None, units: str) -> Iterator[Linker | None]:
-    """Who writes alignments to a file, if one is named."""
+def _alignment_writer(
+    opened: OpenRun, path: str | None, units: str
+) -> Iterator[AlignmentWriter | None]:
+    """The writer of `--alignments`, if given."""
     if path is None:
         yield None
         return
     from regard.tasks.abilities import LinksAnswers  # noqa: PLC0415
 
-    linking = opened.require(LinksAnswers, "--alignments")
-    with written(path) as file:
-        linker = Linker(linking, file, units)
-        yield linker
-        linker.flush()
+    predictor = opened.require(LinksAnswers, "--alignments")
+    with atomic_output(path) as file:
+        writer = AlignmentWriter(predictor, file, units)
+        yield writer
+        writer.flush()
 
 
 def _replace_unknown(opened: OpenRun, dictionary: str | None) -> None:
@@ -136,7 +143,7 @@ def _replace_unknown(opened: OpenRun, dictionary: str | None) -> None:
     replacing = opened.require(ReplacesUnknown, "--replace-unknown")
     words = {}
     if dictionary is not None:
-        existing("--dictionary", [dictionary])
+        check_exist("--dictionary", [dictionary])
         corpus = open_pairs([dictionary])
         pairs = (corpus[number] for number in range(len(corpus)))
         words = {pair.source: pair.target or "" for pair in pairs}

@@ -1,4 +1,4 @@
-"""How far a long answer is, for a person at a terminal."""
+"""A progress bar for long commands, on a terminal."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -10,9 +10,9 @@ from regard.seq2seq.system.escaping import EscapingStream, unescaping
 
 @contextmanager
 def progress_bar(total: int) -> Iterator[Callable[[int], None] | None]:
-    """What to call with how many lines are done; None where nobody looks.
+    """A callback that takes the number of lines done; None where no bar is shown.
 
-    On a terminal that shows the answers themselves, a bar would only be in their way.
+    There is none on a terminal that shows the answers themselves.
     """
     if not sys.stderr.isatty() or sys.stdout.isatty():
         yield None
@@ -22,7 +22,7 @@ def progress_bar(total: int) -> Iterator[Callable[[int], None] | None]:
 
     console = Console(file=cast(IO[str], unescaping(sys.stderr)))
     columns = Progress.get_default_columns()
-    # The bar makes room for what is noted meanwhile; answers are none of its business.
+    # Notes are printed above the bar; answers bypass it.
     with (
         Progress(*columns, console=console, redirect_stdout=False) as bar,
         redirect_stderr(cast(IO[str], EscapingStream(sys.stderr))),

@@ -1,4 +1,4 @@
-"""Ranges of numbers on the command line, checked before anything is loaded."""
+"""Range checks of numbers on the command line, before anything is loaded."""
 
 from collections.abc import Callable
 

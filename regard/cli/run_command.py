@@ -1,4 +1,4 @@
-"""What holds every verb: errors become one line and an exit code."""
+"""Runs every verb: errors become one line and an exit code."""
 
 import io
 import os
@@ -14,12 +14,12 @@ from regard.tasks.config.wording import one_line
 
 REFUSED = 2
 INTERRUPTED = 130
-NOBODY_READS = 1
+BROKEN_PIPE = 1
 
 
 @runtime_checkable
-class Misused(Protocol):
-    """A command line that cannot be understood, as typer raises it."""
+class UsageFault(Protocol):
+    """A usage error, as typer raises it."""
 
     exit_code: int
 
@@ -27,33 +27,33 @@ class Misused(Protocol):
 
 
 def run_command(command: Callable[[], object], *, debug: bool = False) -> int:
-    """Run it; what code to leave with.
+    """Run a command; returns the exit code.
 
-    What is nobody's mistake but ours is raised on, with all that helps to find it. Whatever is
-    written to the standard error is escaped: people read it, and it names what others made.
+    A bug is raised on, with its traceback. Standard error is escaped: it is shown on a terminal
+    and quotes untrusted text.
 
     Args:
-        command: What to run; a number that it returns is its code.
-        debug: Show where an error comes from, too?
+        command: What to run; an integer that it returns is the exit code.
+        debug: Show the traceback of every error?
     """
     with redirect_stderr(cast(IO[str], EscapingStream(sys.stderr))):
-        return _framed(command, debug)
+        return _exit_code(command, debug)
 
 
-def _framed(command: Callable[[], object], debug: bool) -> int:
+def _exit_code(command: Callable[[], object], debug: bool) -> int:
     try:
         code = command()
-        sys.stdout.flush()  # a closed pipe is met here, not after the last word
+        sys.stdout.flush()  # a closed pipe raises here, not at the interpreter's exit
     except BrokenPipeError:
-        _let_go()
-        return NOBODY_READS
+        _flush_stdout()
+        return BROKEN_PIPE
     except (KeyboardInterrupt, EOFError):
         return INTERRUPTED
     except Exception as error:
         line = format_error(error)
         if line is None:
             raise
-        _let_go()
+        _flush_stdout()
         if debug:
             traceback.print_exc()
         sys.stderr.write(f"regard: {line}\n")
@@ -62,35 +62,35 @@ def _framed(command: Callable[[], object], debug: bool) -> int:
 
 
 def format_error(error: Exception) -> str | None:
-    """What to tell of an error that is the user's to mend, on one line; None for others."""
+    """The message of an error that the user can cure, on one line; None for others."""
     line: str | None = None
     if isinstance(error, RegardError):
         line = str(error)
-    elif isinstance(error, Misused):
-        line = f"{_ended(error.format_message())} {_where_to_look(error)}"
+    elif isinstance(error, UsageFault):
+        line = f"{_with_period(error.format_message())} {_help_hint(error)}"
     elif isinstance(error, OSError) and error.errno is not None:
         line = f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
     return None if line is None else one_line(line)
 
 
-def speak_utf8() -> None:
-    """Files of ours are UTF-8 wherever they are written; a character can then never fail."""
+def use_utf8() -> None:
+    """Write UTF-8 whatever the locale, so that no character fails to encode."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
-def _ended(sentence: str) -> str:
+def _with_period(sentence: str) -> str:
     return sentence if sentence.endswith((".", "?")) else f"{sentence}."
 
 
-def _where_to_look(error: object) -> str:
+def _help_hint(error: object) -> str:
     command = getattr(getattr(error, "ctx", None), "command_path", None)
     return f"See {command} --help." if command else ""
 
 
-def _let_go() -> None:
-    """Write what can be written. The interpreter would try the rest once more, and complain."""
+def _flush_stdout() -> None:
+    """Flush, or discard what cannot be written: the interpreter would fail on it at exit."""
     try:
         sys.stdout.flush()
     except OSError:

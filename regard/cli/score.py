@@ -1,11 +1,11 @@
-"""`regard score`: how likely a model finds given targets."""
+"""`regard score`: the log-probability of given targets."""
 
 import json
 import math
 
 from regard.cli.lengths import LengthOptions, MaxSourceLength, MaxTargetLength, WhatIfTooLong
 from regard.cli.open_run import AsJson, EnsembleOption, Files, Int8, Latest, Run, open_run
-from regard.cli.output import say
+from regard.cli.output import write_answer
 from regard.cli.progress_bar import progress_bar
 
 
@@ -20,7 +20,7 @@ def score(
     too_long: WhatIfTooLong = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the log-probability of each pair's target, a line for a line.
+    """Write the log-probability of each pair's target, a line each.
 
     regard score runs/first pairs.tsv
     """
@@ -35,12 +35,12 @@ def score(
     with keep_heap(), progress_bar(len(items)) as progress:
         for number, answer in enumerate(scoring.score(items, progress=progress), start=1):
             if not as_json:
-                say(f"{answer.score:.6f}")
+                write_answer(f"{answer.score:.6f}")
                 continue
             record = {
                 "line": number,
                 "log_prob": None if math.isnan(answer.score) else round(answer.score, 6),
                 "tokens": len(answer.target) + 1,  # EOS is one of them
             }
-            say(json.dumps(record))
-    lengths.sum_up()
+            write_answer(json.dumps(record))
+    lengths.note_rest()

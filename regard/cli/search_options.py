@@ -1,4 +1,4 @@
-"""How answers are found: options of verbs that let a model decode."""
+"""Options of verbs that decode: beam search and sampling."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,10 +24,10 @@ Best = Annotated[
     typer.Option(
         "--best",
         callback=integer_range("--best", 1, MAX_BEAM),
-        help="So many answers to each line, as JSON lines.",
+        help="Size of the n-best list for each line, as JSON lines.",
     ),
 ]
-Sample = Annotated[bool, typer.Option("--sample", help="Draw answers instead of searching.")]
+Sample = Annotated[bool, typer.Option("--sample", help="Sample answers instead of beam search.")]
 Temperature = Annotated[
     float,
     typer.Option(
@@ -35,7 +35,7 @@ Temperature = Annotated[
         callback=number_where(
             "--temperature", "a finite number greater than 0", lambda value: value > 0
         ),
-        help="Of drawing: below 1 is bolder, above 1 more varied.",
+        help="Sampling temperature: below 1 sharper, above 1 more varied.",
     ),
 ]
 TopP = Annotated[
@@ -45,7 +45,7 @@ TopP = Annotated[
         callback=number_where(
             "--top-p", "a number above 0, and 1 at most", lambda value: 0 < value <= 1
         ),
-        help="Draw among the likeliest tokens of this share in all.",
+        help="Nucleus sampling: the likeliest tokens with this total probability.",
     ),
 ]
 Seed = Annotated[
@@ -53,13 +53,13 @@ Seed = Annotated[
     typer.Option(
         "--seed",
         callback=integer_range("--seed", 0, MOST_SEED),
-        help="Other seeds draw other answers.",
+        help="Seed of sampling.",
     ),
 ]
 
 
 def set_beam(opened: "OpenRun", beam: int | None, best: int = 1) -> None:
-    """Let the run search so, if somebody asks for it."""
+    """Set the run's beam search, if an option was given."""
     from regard.tasks.abilities import Searches  # noqa: PLC0415  # torch: help need not wait
 
     if beam is not None or best != 1:
@@ -70,7 +70,7 @@ def set_beam(opened: "OpenRun", beam: int | None, best: int = 1) -> None:
 def set_sampling(
     opened: "OpenRun", temperature: float, top_p: float, count: int, seed: int
 ) -> None:
-    """Let the run sample."""
+    """Set the run to sample."""
     from regard.tasks.abilities import Searches  # noqa: PLC0415
 
     searching = opened.require(Searches, "--sample")
@@ -80,4 +80,4 @@ def set_sampling(
 def check_one_way(sample: bool, beam: int | None) -> None:
     """Raise before anything is loaded."""
     if sample and beam is not None:
-        raise ConfigError("--sample draws and --beam searches. Give one of them.")
+        raise ConfigError("--sample and --beam exclude each other. Give one of them.")

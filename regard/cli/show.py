@@ -1,4 +1,4 @@
-"""`regard show`: see what a model looked at."""
+"""`regard show`: plot the attention of a model."""
 
 import json
 import shutil
@@ -11,7 +11,7 @@ from regard.cli.align import Layer
 from regard.cli.alignment_output import Units
 from regard.cli.lengths import LengthOptions, MaxSourceLength, MaxTargetLength, WhatIfTooLong
 from regard.cli.open_run import AsJson, Latest, OpenRun, Run, open_run
-from regard.cli.output import note, say
+from regard.cli.output import note, write_answer
 from regard.cli.ranges import share
 from regard.cli.search_options import Beams, set_beam
 from regard.seq2seq.errors import ConfigError
@@ -19,15 +19,15 @@ from regard.seq2seq.errors import ConfigError
 if TYPE_CHECKING:
     from regard.tasks.plots import AttentionMap
 
-SourceText = Annotated[str, typer.Argument(metavar="TEXT", help="What is read.")]
+SourceText = Annotated[str, typer.Argument(metavar="TEXT", help="The source.")]
 Target = Annotated[
     str | None,
-    typer.Argument(metavar="[TARGET]", help="What it was read for; the model's answer if none."),
+    typer.Argument(metavar="[TARGET]", help="The target; by default the model's own answer."),
 ]
 Out = Annotated[
     str | None,
     typer.Option(
-        "-o", "--out", metavar="FILE", help="Where to draw: .png, .svg or .html; else here."
+        "-o", "--out", metavar="FILE", help="A .png, .svg or .html; by default the terminal."
     ),
 ]
 ViewOption = Annotated[
@@ -35,19 +35,21 @@ ViewOption = Annotated[
     typer.Option(
         "--view",
         metavar="heat|arcs|heads",
-        help="A matrix, lines between two texts, or small matrices: of each head of --layer, "
+        help="A heat map, arcs between both texts, or small heat maps: of each head of --layer, "
         "else of each layer. A page (.html) has them all.",
     ),
 ]
 ArcThreshold = Annotated[
     float,
     typer.Option(
-        "--threshold", callback=share("--threshold"), help="Arcs are for weights above it."
+        "--threshold", callback=share("--threshold"), help="Draw arcs for weights above this."
     ),
 ]
 Check = Annotated[
     bool,
-    typer.Option("--check", help="How far to trust it: leave out each source word, score again."),
+    typer.Option(
+        "--check", help="Measure faithfulness: leave out each source word and score again."
+    ),
 ]
 KINDS = (".png", ".svg", ".html")
 VIEWS = ("heat", "arcs", "heads")
@@ -70,12 +72,12 @@ def show(
     too_long: WhatIfTooLong = None,
     as_json: AsJson = False,
 ) -> None:
-    """Draw what was read for each word of an answer, or of a given target.
+    """Plot the attention for each word of an answer, or of a given target.
 
     regard show runs/ende "Just drink coffee." -o coffee.png
     """
     path = None if out is None else Path(out)
-    _possible(path, view)
+    _check_view(path, view)
     lengths = LengthOptions(max_source_length, max_length, too_long)
     opened = open_run(run, latest=latest, announce=False)
     lengths.apply(opened)
@@ -87,11 +89,12 @@ def show(
     found = opened.predictor.attention(item, units=units, layer=layer, maps=maps)
     note(f"{run}: {opened.predictor.about}")
     if path is not None:
-        _drawn(path, found, view, threshold)
+        _draw(path, found, view, threshold)
     if check:
-        say(report)
+        write_answer(report)
     elif path is None:
-        say(json.dumps(found.to_dict(), ensure_ascii=False) if as_json else _here(found))
+        text = json.dumps(found.to_dict(), ensure_ascii=False) if as_json else _terminal(found)
+        write_answer(text)
 
 
 def _faithfulness(opened: OpenRun, item: Any, units: str, layer: str, as_json: bool) -> str:
@@ -104,28 +107,28 @@ def _faithfulness(opened: OpenRun, item: Any, units: str, layer: str, as_json: b
     return faithfulness_report(found, measured.caption, as_json)
 
 
-def _possible(path: Path | None, view: str) -> None:
-    """Can it be drawn so?"""
+def _check_view(path: Path | None, view: str) -> None:
+    """Raise if the view cannot be drawn there."""
     if path is not None and path.suffix not in KINDS:
         raise ConfigError(f"-o {path}: pictures are {', '.join(KINDS)}. Name the file so.")
     if view not in VIEWS:
         raise ConfigError(f"--view {view}: views are {', '.join(VIEWS)}. Choose one of them.")
     if path is None and view == "arcs":
-        raise ConfigError("--view arcs: a terminal has no arcs. Give a file: -o looked.png")
+        raise ConfigError("--view arcs: a terminal has no arcs. Give a file: -o attention.png")
 
 
-def _drawn(path: Path, found: "AttentionMap", view: str, threshold: float) -> None:
+def _draw(path: Path, found: "AttentionMap", view: str, threshold: float) -> None:
     from regard.tasks.plots import html_page, save_figure  # noqa: PLC0415  # torch
 
     if path.suffix == ".html":
         path.write_text(html_page(found, threshold), encoding="utf-8")
     elif missing := save_figure(path, found, view, threshold):
-        note(f"note: {missing} Or draw a page, which needs none: -o looked.html")
+        note(f"note: {missing} Or write a page, which needs none: -o attention.html")
     note(f"drew {path}")
 
 
-def _here(found: "AttentionMap") -> str:
-    """Each reading for a terminal, as wide as that is."""
+def _terminal(found: "AttentionMap") -> str:
+    """Each attention map as text, as wide as the terminal."""
     from regard.tasks.plots import SHADE_LEGEND, terminal_heatmap  # noqa: PLC0415  # torch
 
     width = shutil.get_terminal_size().columns

@@ -16,18 +16,16 @@ from regard.cli.config_options import (
 )
 from regard.cli.output import note
 
-Out = Annotated[str, typer.Option("--out", metavar="FOLDER", help="Where the run is kept.")]
+Out = Annotated[str, typer.Option("--out", metavar="FOLDER", help="The folder of the run.")]
 OnBadInput = Annotated[
     str | None,
-    typer.Option(
-        "--on-bad-input", metavar="error|skip", help="What to do with lines that cannot be used."
-    ),
+    typer.Option("--on-bad-input", metavar="error|skip", help="What to do with invalid lines."),
 ]
 Device = Annotated[
     str | None, typer.Option("--device", metavar="NAME", help="auto, cpu, cuda, cuda:1, mps.")
 ]
 Threads = Annotated[
-    int | None, typer.Option("--threads", metavar="NUMBER", help="How many threads compute.")
+    int | None, typer.Option("--threads", metavar="NUMBER", help="Number of threads.")
 ]
 
 
@@ -43,20 +41,20 @@ def train(
     device: Device = None,
     threads: Threads = None,
 ) -> int:
-    """Train a model in a folder. Run again, it resumes there.
+    """Train a model in a folder. The same command again resumes there.
 
     regard train translate --data pairs.tsv --out runs/first
     """
     short = (("data.on_bad_input", on_bad_input), ("training.device", device))
-    said = [f'{key}="{value}"' for key, value in short if value is not None]
-    said += [] if threads is None else [f"training.threads={threads}"]
+    overrides = [f'{key}="{value}"' for key, value in short if value is not None]
+    overrides += [] if threads is None else [f"training.threads={threads}"]
     given = config_options(
         task,
         path=config,
         data=data,
         valid=valid,
         links=links,
-        settings=[*(settings or ()), *said],
+        settings=[*(settings or ()), *overrides],
     )
     from regard.seq2seq.training import reporter  # noqa: PLC0415  # torch: help need not wait
     from regard.tasks import run  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""What some predictors can do and others cannot: a verb asks before it offers an option."""
+"""Optional abilities of predictors, as protocols: a verb requires one before it uses an option."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -13,10 +13,10 @@ Ability = TypeVar("Ability")
 
 @runtime_checkable
 class Searches(Protocol):
-    """Decodes token by token, so that there is a search to choose."""
+    """Decodes token by token, by a search that can be set."""
 
     decoding: Search
-    """How answers are found; `search` and `sampling` make others."""
+    """The current search; `search` and `sampling` build others."""
 
     def search(self, beam: int | None = None, best: int = 1) -> Search: ...
 
@@ -35,28 +35,28 @@ class BoundsLength(Protocol):
 
 @runtime_checkable
 class JoinsEnsemble(Protocol):
-    """Averages its probabilities with those of other models."""
+    """Averages its token probabilities with those of other models."""
 
     def add_member(self, other: Any) -> None: ...
 
 
 @runtime_checkable
 class Quantizes(Protocol):
-    """Has large linear layers that can be in int8."""
+    """Has large linear layers that can be quantized to int8."""
 
     def quantize(self) -> None: ...
 
 
 @runtime_checkable
 class ReplacesUnknown(Protocol):
-    """Writes words that it may not know, and can take them from the source."""
+    """May output UNK, and can replace it by words of the source."""
 
     def replace_unknown(self, dictionary: Mapping[str, str]) -> None: ...
 
 
 @runtime_checkable
 class ScoresTargets(Protocol):
-    """Has a probability for a given target."""
+    """Computes the log-probability of a given target."""
 
     def score(
         self, items: Iterable[Any], *, progress: Progress | None = None
@@ -65,7 +65,7 @@ class ScoresTargets(Protocol):
 
 @runtime_checkable
 class LinksAnswers(Protocol):
-    """Says what each word of its own answer was read from."""
+    """Aligns its own answers to their sources."""
 
     def answer_alignments(
         self, items: Sequence[Any], answers: Sequence[Prediction], *, units: str = "word"
@@ -74,10 +74,10 @@ class LinksAnswers(Protocol):
 
 @runtime_checkable
 class AlignsPairs(Protocol):
-    """Says which words of given pairs belong together."""
+    """Aligns the words of given pairs."""
 
     def aligner(self, reverse: Any | None = None) -> Any:
-        """An `Aligns`, with the other direction if there is another predictor for it."""
+        """An `Aligns`, with the reverse direction if there is another predictor for it."""
 
 
 @runtime_checkable
@@ -101,7 +101,7 @@ PHRASES: Mapping[type, str] = {
 
 
 def require(predictor: object, ability: type[Ability], task: str, option: str) -> Ability:
-    """The predictor, which has the ability; raise if its task has not, naming the option."""
+    """The predictor, if it has the ability; otherwise raise an error that names the option."""
     if not isinstance(predictor, ability):
         raise ConfigError(f"{task} does not {PHRASES[ability]}, so there is no {option}.")
     return predictor

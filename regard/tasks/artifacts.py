@@ -10,11 +10,11 @@ from regard.seq2seq.errors import RunError
 from regard.seq2seq.system.files import read_regular, sha256, write_atomic
 
 LARGEST = 1 << 28
-"""Bytes that such a file may have."""
+"""Maximum size of an artifact in bytes."""
 
 
 class Artifacts(ABC):
-    """What is fitted once on the training data and kept in the run's folder, bound to its weights.
+    """Fitted once on the training data and saved in the run's folder, bound to its weights.
 
     Tokenizers, label sets, feature statistics: a file each.
     """
@@ -29,12 +29,12 @@ class Artifacts(ABC):
     @classmethod
     @abstractmethod
     def from_files(cls, contents: Mapping[str, bytes], directory: Path) -> Any:
-        """The same again; `directory` is for errors."""
+        """Parse them; `directory` is for error messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArtifactFiles:
-    """The content of each file, which is parsed once it is known to be the run's own."""
+    """The content of each file, not parsed before its hash is checked."""
 
     directory: Path
     contents: Mapping[str, bytes]
@@ -45,7 +45,7 @@ class ArtifactFiles:
         return {name: sha256(content) for name, content in self.contents.items()}
 
     def check(self, expected: Mapping[str, str], weights: Path) -> None:
-        """Raise if weights were trained with others."""
+        """Raise if the weights were trained with other artifacts."""
         for name, found in self.hashes.items():
             if expected.get(name) != found:
                 raise RunError(
@@ -54,13 +54,13 @@ class ArtifactFiles:
                 )
 
     def save(self) -> None:
-        """Write them to their folder, each whole or not at all."""
+        """Write them to their folder, each atomically."""
         for name, content in self.contents.items():
             write_atomic(self.directory, name, content)
 
 
 def read_artifacts(directory: Path, names: Sequence[str]) -> ArtifactFiles:
-    """Those of a run's folder."""
+    """The artifacts of a run's folder."""
     return ArtifactFiles(directory, {name: _content(directory, name) for name in names})
 
 
@@ -69,7 +69,7 @@ def _content(directory: Path, name: str) -> bytes:
         return read_regular(directory, name, limit=LARGEST)
     except FileNotFoundError:
         raise RunError(
-            f"{directory} has no {name}, so it is no run. Give the folder of one."
+            f"{directory} has no {name}, so it is not a run. Give the folder of a run."
         ) from None
     except OSError as error:
         raise RunError(f"{directory / name}: {error.strerror}. Put the run's own back.") from error

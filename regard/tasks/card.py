@@ -1,4 +1,4 @@
-"""A model card: what a run's model is, what it was trained on and how good it is, for people."""
+"""A model card: what the model is, what it was trained on, and its validation metrics."""
 
 import platform
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ def card(
     model: nn.Module,
     outcome: Outcome,
 ) -> str:
-    """The card of a run as it stands, as Markdown."""
+    """The model card of a run, as Markdown."""
     count = sum(parameter.numel() for parameter in model.parameters())
     scores = _validated(directory, None if outcome.best is None else outcome.best.step)
     name = directory.resolve().name
@@ -35,17 +35,15 @@ def card(
             f"{task.describe(config)} with {count:,} parameters. Training {outcome}.",
             f"    {task.usage.format(directory)}",
         ],
-        "## What it was trained on": [
+        "## Training data": [
             _table(("files", "items", "SHA-256"), _files(config, examples)),
             *([_notes(examples)] if examples.notes else []),
         ],
-        "## How good it is": [
-            _table(("score of the validation", "value"), scores)
-            if scores
-            else "It has not been validated yet.",
+        "## Validation": [
+            _table(("metric", "value"), scores) if scores else "It has not been validated yet.",
             *([task.scores_note] if task.scores_note else []),
         ],
-        "## Made with": [
+        "## Versions": [
             _table(("what", "version"), versions(task.packages).items()),
             f"Seed {config.training.seed}. Everything else is in `run.toml`.",
         ],
@@ -54,7 +52,7 @@ def card(
 
 
 def versions(packages: Sequence[str] = ()) -> dict[str, str]:
-    """Of Python and of the packages that computed it."""
+    """The versions of Python and of these packages."""
     found = {"python": platform.python_version()}
     for package in (*PACKAGES, *packages):
         try:
@@ -75,7 +73,7 @@ def _files(config: TaskConfig, examples: Examples[Any]) -> list[tuple[str, str, 
 
 
 def _hash(examples: Examples[Any], role: str) -> str:
-    """Of the items themselves, which come first."""
+    """The hash of the items, which comes first."""
     return next(digest for name, digest in examples.hashes.items() if name.startswith(f"{role}."))
 
 
@@ -88,7 +86,7 @@ def _notes(examples: Examples[Any]) -> str:
 
 
 def _validated(directory: Path, step: int | None) -> list[tuple[str, str]]:
-    """The scores of the validation that found the best weights; none if the log has lost them."""
+    """The metrics of the best checkpoint's validation; none if the log lacks them."""
     found: Mapping[str, Any] = {}
     with open(open_regular(directory, LOG), "rb") as lines:
         for line in lines:
@@ -99,7 +97,7 @@ def _validated(directory: Path, step: int | None) -> list[tuple[str, str]]:
 
 
 def _parsed(line: bytes) -> object:
-    """What a line says; None for one that somebody has spoilt."""
+    """A line of the log; None if it is not JSON."""
     try:
         return parse_json(line)
     except ValueError:
@@ -111,7 +109,7 @@ def _number(value: object) -> str:
 
 
 def _table(head: tuple[str, ...], rows: Any) -> str:
-    """A table of Markdown."""
+    """A Markdown table."""
     lines = [head, ("---",) * len(head), *rows]
     return "\n".join("| " + " | ".join(_cell(each) for each in line) + " |" for line in lines)
 

@@ -1,4 +1,4 @@
-"""What is wrong with the data of a configuration, before anything is trained on it."""
+"""The faults of a configuration's data, found before training."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from regard.tasks.task import AnyTask
 
 
 def check_data(task: AnyTask, config: TaskConfig) -> Iterator[Fault]:
-    """Every fault of every file, then what is wrong between training and validation."""
+    """The faults of every file, then train/validation overlap and unseen characters."""
     task.check(config)
     data = config.data
     if not data.train:

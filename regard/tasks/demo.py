@@ -1,4 +1,4 @@
-"""The demo: dates in forty languages to ISO dates, with what the model looked at."""
+"""The demo: dates in forty languages to ISO dates, with attention maps."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from regard.tasks.translate import Translator
 
 TRAIN, VALID, TEST = 40_000, 1_000, 1_000
 SHOWN = ("de", "ru", "el", "ar", "ja")
-"""Languages to look at, in letters of all sorts."""
+"""Languages whose attention is shown, in several scripts."""
 
 SETTINGS = {
     "text": {"kind": "characters"},
@@ -37,9 +37,9 @@ SETTINGS = {
 
 
 def show(out: str, steps: int, seed: int) -> int:
-    """Learn, answer, draw, and say what to type next; the code to leave with."""
+    """Train, predict, plot, and print what to type next; returns the exit code."""
     folder, console = Path(out), Console(highlight=False)
-    named = escape(escaped(out))  # a name is no markup, and no command to a terminal
+    named = escape(escaped(out))  # a name must not be markup or a control sequence
     console.print(f"Writing {TRAIN:,} dates in {len(LANGUAGES)} languages to {named}/data …")
     paths = write(folder / "data", TRAIN, VALID, TEST, seed)
     files = {"train": [str(paths["train"])], "valid": [str(paths["valid"])]}
@@ -59,31 +59,31 @@ def show(out: str, steps: int, seed: int) -> int:
     picture = _draw(folder / "attention.png", unseen, answers)
     right = sum(a.text == e.target for a, e in zip(answers, unseen, strict=True))
     console.print(f"\n[bold]{100 * right / TEST:.1f} % exact[/] over {TEST:,} unseen dates.")
-    _show_untaught(console, translator, seed)
+    _show_unseen_formats(console, translator, seed)
     console.print(f"\n{escape(escaped(picture))}")
     console.print(f"Next: echo '3 May 1979' | regard predict {named}/run")
     return 0
 
 
 def _show_some(console: Console, examples: list[Example], answers: list[Prediction]) -> None:
-    console.print("\nUnseen dates, and where the model looked for each character of its answer:")
+    console.print("\nUnseen dates, with the attention for each character of the answer:")
     for example, answer in _chosen(examples, answers):
         console.print(f"\n{LANGUAGES[example.language].name}", style="bold")
         console.print(terminal_heatmap(AttentionMap.of(answer), console.width), markup=False)
 
 
-def _show_untaught(console: Console, translator: Translator, seed: int) -> None:
-    untaught = held_out(2, seed)
-    console.print("What it was never taught, as it comes:")
-    for example, answer in zip(
-        untaught, translator.predict([e.source for e in untaught]), strict=True
-    ):
-        said = "right" if answer.text == example.target else f"it is {example.target}"
-        console.print(f"  {example.source} → {answer.text} ({example.form}; {said})", markup=False)
+def _show_unseen_formats(console: Console, translator: Translator, seed: int) -> None:
+    unseen = held_out(2, seed)
+    console.print("Formats that were not in the training data:")
+    for example, answer in zip(unseen, translator.predict([e.source for e in unseen]), strict=True):
+        verdict = "right" if answer.text == example.target else f"it is {example.target}"
+        console.print(
+            f"  {example.source} → {answer.text} ({example.form}; {verdict})", markup=False
+        )
 
 
 def _draw(path: Path, examples: list[Example], answers: list[Prediction]) -> str:
-    """The picture; what to say of it."""
+    """Draw the attention maps; returns the message about it."""
     found = [
         replace(AttentionMap.of(answer), title=LANGUAGES[example.language].name)
         for example, answer in _chosen(examples, answers)
@@ -91,14 +91,14 @@ def _draw(path: Path, examples: list[Example], answers: list[Prediction]) -> str
     if not found:
         return "There is nothing to draw: the answers are empty."
     try:
-        note = save_stacked(path, found, "What was read for each character of an answer")
-    except ConfigError as error:  # the demo goes on without a picture
+        note = save_stacked(path, found, "Attention for each character of an answer")
+    except ConfigError as error:  # the demo works without a picture
         return str(error)
     return f"The picture of these is {path}" + (note and f"\nNote: {note}")
 
 
 def _chosen(examples: list[Example], answers: list[Prediction]) -> list[tuple[Example, Prediction]]:
-    """The first example of each language to look at; of an empty answer there is nothing to see."""
+    """The first example of each language in `SHOWN` whose answer is not empty."""
     first: dict[str, tuple[Example, Prediction]] = {}
     for example, answer in zip(examples, answers, strict=True):
         if answer.target:

@@ -1,4 +1,4 @@
-"""The items that a run is trained on, and those that it is validated on."""
+"""The training and validation items of a run."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,21 +14,21 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Examples(Generic[Item]):
-    """Items, by what they are for."""
+    """Training and validation items."""
 
     corpus: Corpus[Item]
     numbers: list[int]
-    """Those of the corpus that are trained on."""
+    """The numbers of the training items in the corpus."""
 
     valid: list[Item]
     hashes: Mapping[str, str]
-    """Of the files, by their role: "train.pairs", "valid.pairs"."""
+    """SHA-256 of the files, by role: "train.pairs", "valid.pairs"."""
 
     notes: list[str]
-    """What was skipped, and what somebody may want to look at."""
+    """What was skipped, and warnings."""
 
     def items(self) -> Iterator[Item]:
-        """Those that are trained on."""
+        """The training items."""
         return (self.corpus[number] for number in self.numbers)
 
 
@@ -38,11 +38,11 @@ def open_examples(
     group: Callable[[Item], str],
     guide: Callable[[Corpus[Item]], Corpus[Item]] = lambda corpus: corpus,
 ) -> Examples[Item]:
-    """Open the files of a configuration, and split off what is not trained on.
+    """Open the files of a configuration, and split off validation items.
 
-    Whatever its seed, a run on these files keeps the same items to validate on: runs can be
-    compared, and make an ensemble, for none was trained on what another is validated on. Where
-    nothing is split off and no other file is named, the training items are validated on, too.
+    The split does not depend on the seed: runs on the same files can be compared and make an
+    ensemble, for none was trained on another's validation items. Without a split and without
+    validation files, the training items are the validation items, too.
     """
     if not data.train:
         raise ConfigError("data.train names no file. Give one: --data FILE.")

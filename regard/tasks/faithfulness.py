@@ -1,4 +1,4 @@
-"""Attention weights beside what mattered: a record, whatever model they come from."""
+"""Faithfulness of attention weights: how far they agree with the effect of erasing words."""
 
 from dataclasses import dataclass
 
@@ -9,57 +9,57 @@ from torch import Tensor
 
 @dataclass(frozen=True, slots=True)
 class Faithfulness:
-    """What was read, beside what was needed."""
+    """Attention weights, and the drop in log-probability when each word is erased."""
 
     source: list[str]
     target: list[str]
     entropy: list[float]
-    """Of each target word's weights, in bits; the end of the source counts as a word."""
+    """Of each target word's weights, in bits; EOS of the source counts as a word."""
 
     erased: list[int]
-    """Which source words were left out."""
+    """The source words that were left out, one at a time."""
 
     weights: Float[Tensor, "target erased"]
-    """How much was read of these."""
+    """The attention weights on these."""
 
     drops: Float[Tensor, "target erased"]
-    """By how much the log-probability of each target word falls without them."""
+    """The drop in each target word's log-probability without each of them."""
 
     on_punctuation: float
-    """What share of the reading lies on tokens that are nothing else."""
+    """Share of the attention on tokens that are punctuation."""
 
     on_end: float
-    """What share lies on the end of the source."""
+    """Share of the attention on EOS of the source."""
 
     @property
     def most_read(self) -> list[int]:
-        """For each target word, of the erased source words the one that is read most."""
+        """For each target word, the erased source word with the largest weight."""
         return [self.erased[place] for place in self.weights.argmax(-1).tolist()]
 
     @property
     def most_needed(self) -> list[int]:
-        """For each target word the source word without which it falls most."""
+        """For each target word, the erased source word with the largest drop."""
         return [self.erased[place] for place in self.drops.argmax(-1).tolist()]
 
     @property
     def agreement(self) -> float:
-        """What share of the target words read most what they need most."""
+        """Share of target words whose largest weight and largest drop coincide."""
         pairs = list(zip(self.most_read, self.most_needed, strict=True))
         return sum(read == needed for read, needed in pairs) / len(pairs)
 
     @property
     def correlation(self) -> float | None:
-        """Spearman's, the mean over target words; None if no word has an order to compare."""
+        """Spearman's rank correlation, averaged over target words; None if all are constant."""
         found = [
             value
-            for own, drop in zip(self.weights, self.drops, strict=True)
-            if (value := rank_correlation(own, drop)) is not None
+            for weights, drops in zip(self.weights, self.drops, strict=True)
+            if (value := rank_correlation(weights, drops)) is not None
         ]
         return sum(found) / len(found) if found else None
 
 
 def rank_correlation(one: Float[Tensor, " item"], other: Float[Tensor, " item"]) -> float | None:
-    """Spearman's: of ranks, equal values sharing theirs; None if either has no order.
+    """Spearman's rank correlation, ties averaged; None if either is constant.
 
     >>> rank_correlation(torch.tensor([0.1, 0.2, 0.7]), torch.tensor([0.0, 5.0, 9.0]))
     1.0

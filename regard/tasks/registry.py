@@ -1,4 +1,4 @@
-"""Which tasks there are. Nothing is imported before it is asked for: help must not wait for torch.
+"""The registry of tasks. Imports are lazy: help must not wait for torch.
 
 Another package adds a task by an entry point of the group `regard.tasks`, whose name is the task's
 and whose value is a `TaskEntry`:
@@ -45,7 +45,7 @@ TASKS = {
 
 @cache
 def entries() -> dict[str, TaskEntry]:
-    """All tasks by name: ours, then those of other packages."""
+    """All tasks by name: built-in ones, then those of other packages."""
     found = dict(TASKS)
     for point in entry_points(group=GROUP):
         if point.name in found:
@@ -55,7 +55,7 @@ def entries() -> dict[str, TaskEntry]:
             )
         entry = point.load()
         if not isinstance(entry, TaskEntry):
-            raise ConfigError(f"the entry point {point.value} of {GROUP} is no TaskEntry.")
+            raise ConfigError(f"the entry point {point.value} of {GROUP} is not a TaskEntry.")
         found[point.name] = entry
     return found
 
@@ -66,8 +66,8 @@ def entry_of(name: str) -> TaskEntry:
     if name in found:
         return found[name]
     near = nearest(name, list(found))
-    meant = f"Did you mean {near}? " if near else ""
-    raise ConfigError(f"{name} is no task. {meant}There is {listed(list(found))}.")
+    hint = f"Did you mean {near}? " if near else ""
+    raise ConfigError(f"{name} is not a task. {hint}There is {listed(list(found))}.")
 
 
 @cache
@@ -75,9 +75,9 @@ def config_type(name: str) -> type[TaskConfig]:
     """The configuration of a task."""
     config = _resolve(entry_of(name).config)
     if not (isinstance(config, type) and issubclass(config, TaskConfig)):
-        raise ConfigError(f"the configuration of {name} is no TaskConfig.")
+        raise ConfigError(f"the configuration of {name} is not a TaskConfig.")
     for missing in undocumented(config):
-        raise ConfigError(f"the configuration of {name} does not explain {missing}: a docstring.")
+        raise ConfigError(f"the configuration of {name} has no docstring for {missing}. Add one.")
     return config
 
 
@@ -88,7 +88,7 @@ def task_of(name: str) -> "AnyTask":
 
     task = _resolve(entry_of(name).task)
     if not isinstance(task, Task):
-        raise ConfigError(f"the task {name} is no Task.")
+        raise ConfigError(f"the task {name} is not a Task.")
     return task
 
 

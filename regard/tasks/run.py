@@ -65,7 +65,7 @@ def train(directory: Path | str, config: TaskConfig, reporter: Reporter | None =
     if reporter is not None:
         for note in examples.notes:
             reporter.noted(note)
-    # Artifacts without a checkpoint are bound to nothing: they are fitted anew.
+    # Artifacts without a checkpoint are not bound to weights: they are fitted again.
     trained = begun and bool(Checkpoints(directory).steps())
     files = read_artifacts(directory, task.artifacts.FILES) if trained else None
     kept = (
@@ -79,7 +79,7 @@ def train(directory: Path | str, config: TaskConfig, reporter: Reporter | None =
     model = task.model(config, kept)
     task.prime(model, kept, examples)
     check_room(sum(parameter.numel() for parameter in model.parameters()), TRAINED)
-    # Not before: a folder whose data or model were refused is no run.
+    # Written only now: a folder whose data or model was refused is not a run.
     if files is None:
         directory.mkdir(parents=True, exist_ok=True)
         files = ArtifactFiles(directory, task.artifacts.to_files(kept))
@@ -102,15 +102,15 @@ def train(directory: Path | str, config: TaskConfig, reporter: Reporter | None =
 
 
 def load(directory: Path | str, *, latest: bool = False, int8: bool = False) -> Predictor[Any]:
-    """The model of a run's folder, with its best weights, averaged if it keeps an average.
+    """Load a run's predictor, with its best checkpoint; averaged weights if there are any.
 
         regard.load("runs/dates").predict(["3 May 1979"])[0].text
 
-    Files that do not belong together are refused before artifacts are parsed or a model is built.
+    Files of different runs are refused before artifacts are parsed or a model is built.
 
     Args:
         directory: What was `--out` of `regard train`.
-        latest: The latest weights instead of the best.
+        latest: The latest checkpoint instead of the best.
         int8: Quantize its large linear layers: faster on a CPU.
     """
     directory = Path(directory)
@@ -132,7 +132,7 @@ def load(directory: Path | str, *, latest: bool = False, int8: bool = False) -> 
 def load_ensemble(
     directories: Sequence[Path | str], *, latest: bool = False, int8: bool = False
 ) -> Predictor[Any]:
-    """One predictor of several runs: their probabilities are averaged token by token."""
+    """An ensemble of several runs: their probabilities are averaged token by token."""
     first, *others = (load(each, latest=latest, int8=int8) for each in directories)
     if others:
         name = task_name(directories[0])
@@ -158,14 +158,14 @@ def _check_same_task(directory: Path, task: AnyTask) -> None:
 
 
 def _check_checkpoint(found: FoundCheckpoint, config: TaskConfig, directory: Path) -> list[str]:
-    """Raise if weights were trained with another configuration; what to note if not."""
+    """Raise if the weights were trained with another configuration; else notes on changes."""
     options = training_options(config.training, max(1, config.training.steps))
     now = identity(options, fixed_settings(config), {}, free_settings(config))
     return check_loaded(found.record.identity, now, str(directory / CONFIG), str(found.path))
 
 
 def _restore(model: nn.Module, found: FoundCheckpoint, which: str) -> str:
-    """Load the weights; say which these are."""
+    """Load the weights; returns a description of them."""
     with torch.no_grad():
         kind = "averaged weights" if load_weights(model, found) else "weights"
     return f"{which} {kind}, of step {found.step}"

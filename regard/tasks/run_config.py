@@ -1,4 +1,4 @@
-"""The configuration of a run's folder, and what of it makes the run this run."""
+"""The configuration of a run's folder, and which of its keys are fixed on resume."""
 
 from pathlib import Path
 from typing import Any
@@ -22,13 +22,13 @@ LOOP_KEYS = (
 
 
 def written_config(directory: Path | str) -> ConfigSource:
-    """What the configuration of a run's folder says."""
+    """Read `run.toml` of a run's folder."""
     path = Path(directory) / CONFIG
     try:
         content = read_regular(path.parent, CONFIG, limit=LARGEST)
     except (FileNotFoundError, NotADirectoryError):
         raise RunError(
-            f"{directory} has no {CONFIG}, so it is no run. Give the folder that was --out of "
+            f"{directory} has no {CONFIG}, so it is not a run. Give the folder that was --out of "
             "regard train."
         ) from None
     except OSError as error:
@@ -37,7 +37,7 @@ def written_config(directory: Path | str) -> ConfigSource:
 
 
 def task_name(directory: Path | str) -> str:
-    """What a run was trained for: "translate", "align"."""
+    """The task of a run: "translate", "align"."""
     source = written_config(directory)
     name = source.values.get("task", "translate")
     if not isinstance(name, str) or name not in entries():
@@ -52,12 +52,12 @@ def load_config(directory: Path | str) -> TaskConfig:
 
 
 def fixed_settings(config: TaskConfig) -> dict[str, Any]:
-    """All keys that may not change on resume, as tables in tables."""
+    """All keys that may not change on resume, as nested tables."""
     return _fixed(type(config), config.model_dump(mode="json"), "")
 
 
 def free_settings(config: TaskConfig) -> dict[str, Any]:
-    """How the model is asked, which may change."""
+    """The settings of inference, which may change."""
     return config.model_dump(mode="json", include={"decoding"})
 
 

@@ -35,10 +35,10 @@ Model = TypeVar("Model", bound=nn.Module)
 
 @runtime_checkable
 class Predictor(Protocol[Item_contra]):
-    """A trained model with all that it needs to answer: what `regard.load` gives."""
+    """A trained model with its codec and configuration: what `regard.load` returns."""
 
     about: str
-    """Which weights these are, for people."""
+    """Which weights these are, for notes."""
 
     def stream(
         self, items: Iterable[Item_contra], *, progress: Progress | None = None
@@ -57,15 +57,15 @@ class Predictor(Protocol[Item_contra]):
 
         Args:
             item: One item.
-            units: What rows and columns are: "word", "subword", "char"; empty: as the task has it.
-            layer: Whose weights, as in "decoder.2"; empty: the model's own choice.
+            units: Units of rows and columns: "word", "subword", "char"; empty: the task's default.
+            layer: Layer or head, as in "decoder.2"; empty: the model's default.
             maps: "one", "several" (the heads of a named layer, else the layers) or "all".
         """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task(Generic[Config, Item, Kept, Model]):
-    """A task. What is not given here is the same for all of them."""
+    """A task: its data, model, predictor and metrics. Optional fields have shared defaults."""
 
     name: str
     config: type[Config]
@@ -84,7 +84,7 @@ class Task(Generic[Config, Item, Kept, Model]):
     """Items without: to predict. `-` is the standard input."""
 
     gold: Callable[[Config, Sequence[str]], Corpus[Item]] | None = None
-    """Items with their gold that a trained model is asked about; none: as `open` has them."""
+    """Items with their gold for inference on a trained model; none: as `open`."""
 
     given: Callable[[Config, str, str | None], Item]
     """One item from the command line: its input, and its gold if there is one."""
@@ -95,30 +95,30 @@ class Task(Generic[Config, Item, Kept, Model]):
     fit: Callable[[Config, Examples[Item]], Kept]
     codec: Callable[[Config, Kept], Codec[Item, Batch]]
     model: Callable[[Config, Kept], Model]
-    """With new weights; all that is random is drawn from torch's generator."""
+    """With initial weights, drawn from torch's generator."""
 
     predictor: Callable[[Config, Kept, Model, str], Predictor[Item]]
     """A trained model, ready to answer; the text says which weights these are."""
 
     prime: Callable[[Model, Kept, Examples[Item]], None] = lambda *_: None
-    """Set what a model takes from the data, once, when a run begins."""
+    """Initialise from the data, once, before the first update."""
 
     guide: Callable[[Config, Corpus[Item]], Corpus[Item]] = lambda _, corpus: corpus
-    """The training corpus with what only training has: given alignments."""
+    """The training corpus with extra supervision: given alignments."""
 
     validator: Callable[[Config, Kept, Sequence[Item]], Validate] | None = None
-    """How it is validated; none: by its loss and by what `evaluate` gives."""
+    """The validation; none: the loss and the metrics of `evaluate`."""
 
     steps: Callable[[Config, Plan], int] = lambda config, _: config.training.steps
-    """How many updates."""
+    """Number of updates."""
 
     check: Callable[[Config], None] = lambda _: None
-    """Raise a `ConfigError` for choices that do not go together."""
+    """Raise a `ConfigError` for incompatible choices."""
 
     between: Callable[[Config, Sequence[Item], Sequence[Item]], Iterator[Fault]] = lambda *_: iter(
         ()
     )
-    """What is wrong with the validation set for a model that learns from the training set."""
+    """Faults between the training and the validation set, such as unseen characters."""
 
     formats: Mapping[str, Callable[[Item, Prediction], str]] = field(
         default_factory=lambda: {"text": lambda _, answer: answer.text}
@@ -126,7 +126,7 @@ class Task(Generic[Config, Item, Kept, Model]):
     """How `predict` writes an answer, by name; the first is the default."""
 
     scores_note: str = ""
-    """What the scores of a validation are, for the card."""
+    """What the validation metrics mean, for the card."""
 
     packages: Sequence[str] = ()
     """Whose versions the card names, beside those of every task."""

@@ -1,4 +1,4 @@
-"""How any task is validated while it trains: by its loss, and by what `evaluate` gives."""
+"""The default validation of a task: the loss, and the metrics of `evaluate`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,11 +13,11 @@ from regard.tasks.config import TaskConfig
 from regard.tasks.task import AnyTask
 
 ITEMS = 1000
-"""At most so many items, taken evenly."""
+"""Maximum number of items, taken evenly."""
 
 
 class DefaultValidator:
-    """The loss of a model, and the scores of its predictor, on items it is not trained on."""
+    """The loss of a model, and the metrics of its predictor, on validation items."""
 
     def __init__(
         self, task: AnyTask, config: TaskConfig, kept: Artifacts, items: Sequence[Any]

@@ -1,4 +1,4 @@
-"""An aligner as a user has it: trained, resumed, asked, drawn, and what broken input is told."""
+"""An aligner by the command line: train, resume, align, show, and errors for invalid input."""
 
 import json
 from pathlib import Path
@@ -99,7 +99,7 @@ def test_it_is_drawn(folder: Path) -> None:
          "was trained to translate"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_told_in_one_line(
+def test_what_cannot_be_is_reported_in_one_line(
     folder: Path, arguments: tuple[str, ...], told: str
 ) -> None:
     said = regard(*arguments, cwd=folder)

@@ -163,7 +163,7 @@ def test_an_answer_is_one_line_whatever_was_learned(tmp_path: Path) -> None:
 
 
 def test_edits_of_the_configuration(folder: Path) -> None:
-    """What changes what the weights mean is refused; how it is asked may change, and is told."""
+    """Settings that the weights depend on are fixed; changed settings of inference are noted."""
     before = predict(folder)
     assert before.returncode == 0, before.stderr
     path = folder / "run" / "run.toml"

@@ -93,7 +93,7 @@ def test_many_notes_are_summed_up(folder: Path) -> None:
     said = regard("predict", "run", "many.txt", *BOUND, cwd=folder)
     assert len(said.stdout.splitlines()) == 13
     assert len(noted(said)) == 11
-    assert noted(said)[-1] == "note: 3 more were too long, too."
+    assert noted(said)[-1] == "note: 3 more lines were too long."
 
 
 HUGE = "99999999999999999999"

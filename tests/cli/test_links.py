@@ -1,4 +1,4 @@
-"""Links as a user asks for them: of answers, as JSON, streamed, and what broken input is told."""
+"""Alignments by the command line: of answers, as JSON, streamed, and errors for invalid input."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""`regard show`: each way to draw, what is told of trust, and what is refused."""
+"""`regard show`: each view, the faithfulness report, and what is refused."""
 
 import json
 from pathlib import Path
@@ -86,7 +86,7 @@ def test_trust_is_noted(run: str, capsys: pytest.CaptureFixture[str]) -> None:
     ("more", "told"),
     [
         (["--view", "pie"], "views are heat, arcs, heads"),
-        (["--view", "arcs"], "-o looked.png"),
+        (["--view", "arcs"], "-o attention.png"),
         (["-o", "a.gif"], ".png, .svg, .html"),
         (["--layer", "decoder.7"], "no layer decoder.7"),
         (["--threshold", "7"], "--threshold"),
@@ -94,7 +94,7 @@ def test_trust_is_noted(run: str, capsys: pytest.CaptureFixture[str]) -> None:
     ],
     ids=lambda given: " ".join(given) if isinstance(given, list) else "",
 )
-def test_what_cannot_be_drawn_is_told_on_one_line(
+def test_what_cannot_be_drawn_is_reported_on_one_line(
     run: str, more: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["show", run, *TEXTS, *more]) == 2
@@ -112,7 +112,7 @@ def test_nothing_to_read_is_noted(
     assert "is empty" in capsys.readouterr().err
 
 
-def test_a_letter_without_a_font_is_told_and_the_picture_drawn(
+def test_a_letter_without_a_font_is_noted_and_the_picture_drawn(
     run: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("MPL_IGNORE_SYSTEM_FONTS", "1")
@@ -123,7 +123,7 @@ def test_a_letter_without_a_font_is_told_and_the_picture_drawn(
     assert about == f"{run}: best averaged weights, of step 1"
     assert note.startswith("note: no font here has 日 (U+65E5), 本 (U+672C)")
     assert "apt install fonts-noto-cjk" in note
-    assert "-o looked.html" in note
+    assert "-o attention.html" in note
     assert rest == [f"drew {path}"]
     page = path.with_suffix(".html")
     assert main(["show", run, "日本", "1", "-o", str(page)]) == 0

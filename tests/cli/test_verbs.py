@@ -117,7 +117,7 @@ def test_draws_follow_the_seed(run: Path) -> None:
     assert sharp == regard("predict", "run", "input.txt", "--beam", "1", cwd=run).stdout
 
 
-def test_a_run_that_votes_with_itself_changes_nothing(run: Path) -> None:
+def test_a_run_that_joins_itself_in_an_ensemble_changes_nothing(run: Path) -> None:
     alone = regard("predict", "run", "input.txt", cwd=run)
     twice = regard("predict", "run", "input.txt", "--ensemble", "run", cwd=run)
     assert twice.returncode == 0, twice.stderr
@@ -125,7 +125,7 @@ def test_a_run_that_votes_with_itself_changes_nothing(run: Path) -> None:
     assert " + best averaged weights" in twice.stderr
 
 
-def test_what_cannot_be_asked_is_told_in_one_line(run: Path) -> None:
+def test_what_cannot_be_asked_is_reported_in_one_line(run: Path) -> None:
     for arguments, told in (
         (("predict", "run", "input.txt", "--sample", "--beam", "2"), "Give one of them"),
         (("predict", "run", "input.txt", "--int8"), "cannot be decoded in int8"),

@@ -66,7 +66,7 @@ def test_a_configuration_needs_no_torch(name: str) -> None:
 
 
 def test_the_nearest_task_is_named() -> None:
-    with pytest.raises(ConfigError, match=r"translte is no task\. Did you mean translate\?"):
+    with pytest.raises(ConfigError, match=r"translte is not a task\. Did you mean translate\?"):
         config_type("translte")
 
 
@@ -97,9 +97,9 @@ def third_party(monkeypatch: pytest.MonkeyPatch):
 def test_a_third_party_adds_a_task(third_party) -> None:
     third_party("rhyme", "tests.tasks.test_registry:ENTRY")
     assert list(entries()) == [*registry.TASKS, "rhyme"]
-    with pytest.raises(ConfigError, match=r"does not explain Rhymes\.size"):
+    with pytest.raises(ConfigError, match=r"has no docstring for Rhymes\.size"):
         config_type("rhyme")
-    with pytest.raises(ConfigError, match="the task rhyme is no Task"):
+    with pytest.raises(ConfigError, match="the task rhyme is not a Task"):
         task_of("rhyme")
 
 
@@ -107,7 +107,7 @@ def test_a_third_party_adds_a_task(third_party) -> None:
     ("name", "value", "message"),
     [
         ("translate", "tests.tasks.test_registry:ENTRY", "which there is already"),
-        ("rhyme", "tests.tasks.test_registry:Rhymes", "is no TaskEntry"),
+        ("rhyme", "tests.tasks.test_registry:Rhymes", "is not a TaskEntry"),
     ],
 )
 def test_a_bad_entry_point_is_named(third_party, name: str, value: str, message: str) -> None:

@@ -1,4 +1,4 @@
-"""Align: a file of pairs in, which words belong together out."""
+"""Align: word alignments of a file of pairs."""
 
 from regard.tasks.align.aligner import WordAligner
 from regard.tasks.align.task import TASK

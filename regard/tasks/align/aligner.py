@@ -25,30 +25,30 @@ from regard.seq2seq.protocols import Prediction
 from regard.tasks.align.attention_view import attention_map
 from regard.tasks.align.validation import AlignmentValidator
 from regard.tasks.config.align import AlignConfig
-from regard.tasks.pairs.aligning import Aligning, linked
+from regard.tasks.pairs.aligning import AlignmentOptions, linked
 from regard.tasks.pairs.lengths import default_max_length, warn_length
 from regard.tasks.plots import AttentionMap
 
 
 class WordAligner:
-    """The `Predictor` of align: its answer to a pair are the links of its words.
+    """The `Predictor` of align: its answer to a pair is the word alignment.
 
     aligner = regard.load("runs/aligner")
     """
 
     symmetry = "product"
     threshold = 0.5
-    """A link is one that is more probable than not, both directions together."""
+    """Pairs with a combined posterior above this are linked."""
 
     def __init__(self, model: Aligner, codec: PairCodec, config: AlignConfig, about: str) -> None:
         self.model, self.codec, self.config, self.about = model.eval(), codec, config, about
         self.max_length: MaxLength = default_max_length(config.data.longest)
-        """How long each side may be; `dataclasses.replace` gives another."""
+        """Maximum length of each side; change it by `dataclasses.replace`."""
         self.note: Note = warn_length
-        """Hears of each line that was truncated or skipped."""
+        """Called for each line that was truncated or skipped."""
 
     def aligner(self, reverse: object = None) -> "WordAligner":
-        """Itself, for it has both directions."""
+        """Itself: it has both directions."""
         if reverse is not None:
             raise ConfigError("--reverse: an aligner has both directions. Leave the option out.")
         return self
@@ -59,15 +59,15 @@ class WordAligner:
     def stream(
         self, items: Iterable[Pair], *, progress: Progress | None = None
     ) -> Iterator[list[Prediction]]:
-        """For each pair its links between words, as `0-0 1-2`."""
-        options = Aligning(symmetry=self.symmetry, threshold=self.threshold)
+        """The word alignment of each pair, as `0-0 1-2`."""
+        options = AlignmentOptions(symmetry=self.symmetry, threshold=self.threshold)
         for soft in self.soft(items, progress=progress):
             yield [Prediction(format_pharaoh(linked(soft, options).links), 0.0)]
 
     def evaluate(
         self, items: Sequence[Pair], *, progress: Progress | None = None
     ) -> list[MetricScore]:
-        """How far both directions agree, and the perplexity of a word by both together."""
+        """The agreement of both directions, and the perplexity per word over both."""
         kept = [pair for item in items if (pair := self.bounded(item)).source and pair.target]
         scores = AlignmentValidator(kept, self.codec, len(kept))(self.model, 0).scores
         return [
@@ -81,11 +81,11 @@ class WordAligner:
     def attention(
         self, item: Pair, *, units: str = "", layer: str = "", maps: str = "one"
     ) -> AttentionMap:
-        """How probable each link of a pair is."""
+        """The posterior of each link of a pair."""
         return attention_map(self, item, units=units or "word", layer=layer, one=maps == "one")
 
     def bounded(self, pair: Pair) -> Pair:
-        """As much of the pair as may be read; nothing if it is skipped."""
+        """The pair truncated to `max_length`; empty if it is skipped."""
         return self.max_length(self.codec, pair, self.note) or pair.emptied()
 
     def soft(
@@ -96,13 +96,13 @@ class WordAligner:
         layer: str = "",
         progress: Progress | None = None,
     ) -> Iterator[tuple[UnitWeights, UnitWeights]]:
-        """For each pair what target units come of source units, and source units of target units.
+        """The soft alignments of each pair: target to source, and source to target.
 
         Args:
-            pairs: Sources with their targets, in bounded memory however many there are.
-            units: "word", "subword" (what the model counts as words) or "char".
-            layer: None: an aligner has no layers.
-            progress: Hears how many pairs are done.
+            pairs: Sources with their targets; streamed in bounded memory.
+            units: "word", "subword" (the model's tokens) or "char".
+            layer: Must be empty: an aligner has no layers.
+            progress: Called with the number of pairs done.
         """
         if layer:
             raise ConfigError(f"--layer {layer}: an aligner has no layers. Leave it out.")
@@ -121,24 +121,24 @@ class WordAligner:
         for row, pair in enumerate(pairs):
             source, target = batch.source.spans[row][:-1], batch.target.spans[row][1:-1]
             sides = (pair.source, source), (pair.target or "", target)
-            own = [unit_spans(units, text, spans) for text, spans in sides]
+            spans = [unit_spans(units, text, tokens) for text, tokens in sides]
             forward = found.forward[row, : len(target), : len(source)].cpu()
             backward = found.backward[row, : len(target), : len(source)].cpu().mT
             yield (
-                _joined(forward, target, source, own[1], own[0]),
-                _joined(backward, source, target, own[0], own[1]),
+                _pooled(forward, target, source, spans[1], spans[0]),
+                _pooled(backward, source, target, spans[0], spans[1]),
             )
 
 
-def _joined(
+def _pooled(
     weights: Tensor,
     rows: Sequence[Span],
     columns: Sequence[Span],
     row_units: Sequence[Span],
     column_units: Sequence[Span],
 ) -> UnitWeights:
-    """Between units; what a row lacks to 1 is about none."""
-    none = (1 - weights.sum(-1, keepdim=True)).clamp(min=0.0)
-    # A place after the text's end, which no unit has.
+    """Pooled to units; what a row lacks to 1 is the probability of NULL."""
+    null = (1 - weights.sum(-1, keepdim=True)).clamp(min=0.0)
+    # An empty span after the text's end, which belongs to no unit.
     ends = [*columns, (columns[-1][1] if columns else 0,) * 2]
-    return pool_to_units(torch.cat([weights, none], -1), rows, ends, row_units, column_units)
+    return pool_to_units(torch.cat([weights, null], -1), rows, ends, row_units, column_units)

@@ -1,4 +1,4 @@
-"""What an aligner finds for one pair, to be drawn."""
+"""The attention map of an aligner: the posterior of each link of one pair."""
 
 from typing import TYPE_CHECKING
 
@@ -23,22 +23,22 @@ def attention_map(
     layer: str = "",
     one: bool = True,
 ) -> AttentionMap:
-    """How probable each link of a pair is, by both directions together or by each.
+    """The posterior of each link of a pair, by both directions combined or by each.
 
     Args:
-        aligner: Who finds it.
-        item: A pair; an aligner writes no target of its own, so that it must be given.
-        units: "word", "subword" (what the model counts as words) or "char".
-        layer: None: an aligner has no layers.
-        one: Both directions together only?
+        aligner: The aligner.
+        item: A pair; an aligner generates no target, so it must be given.
+        units: "word", "subword" (the model's tokens) or "char".
+        layer: Must be empty: an aligner has no layers.
+        one: Only the combination of both directions?
     """
     if not item.source.strip():
-        raise DataError("the text is empty. Give one that can be read.")
+        raise DataError("the source is empty. Give a text with words.")
     if item.target is None or not item.target.strip():
-        raise DataError("an aligner writes nothing. Give the target, too, after the text.")
+        raise DataError("an aligner generates no target. Give one, after the source.")
     pair = aligner.bounded(item)
     if not pair.source:
-        raise DataError("the text is too long and too_long is skip. Give a shorter one.")
+        raise DataError("the pair is too long and too_long is skip. Give a shorter one.")
     forward, backward = next(aligner.soft([pair], units=units, layer=layer))
     both = product(forward.weights, backward.weights)
     none = (forward.nothing * (1 - both.sum(-1)).clamp(min=0.0)).sqrt()

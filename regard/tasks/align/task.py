@@ -1,4 +1,4 @@
-"""The task: pairs of text, hard attention both ways with the alignment summed out, links."""
+"""The task: pairs of text, an HMM aligner in both directions, word alignments."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,11 +21,11 @@ from regard.tasks.pairs.tokenizers import PairTokenizers, fit_tokenizers
 from regard.tasks.task import Task
 
 EPOCHS, LEAST = 5, 400
-"""How often an aligner sees each pair, and how many updates it makes at least, unless told."""
+"""Default number of epochs, and minimum number of updates."""
 
 
 def updates(config: AlignConfig, plan: Plan) -> int:
-    """As many as were asked for, or what suits the pairs: more overfit a small text."""
+    """The configured number of updates, or a default by the number of pairs against overfitting."""
     training = config.training
     return training.steps or max(LEAST, -(-EPOCHS * len(plan(0)) // training.accumulate))
 
@@ -39,28 +39,28 @@ def _codec(_: AlignConfig, kept: PairTokenizers) -> PairCodec:
 
 
 def _model(config: AlignConfig, kept: PairTokenizers) -> Aligner:
-    """An aligner with new weights; raise if the machine has no room for them."""
+    """An aligner with initial weights; raises if the machine has too little memory."""
     words, each = len(kept.source) + len(kept.target), config.model
-    # The spelling vectors are not learned, but take as much room.
+    # The n-gram vectors are not parameters, but take as much memory.
     check_room(words * (each.size + each.spelling + 2) + 2 * each.spelling * each.size)
     source, target = (
         VocabularySide(
-            torch.zeros(len(side), dtype=torch.long), _spelling(side, each.spelling), each.size
+            torch.zeros(len(side), dtype=torch.long), _ngrams(side, each.spelling), each.size
         )
         for side in (kept.source, kept.target)
     )
     return Aligner(source, target, each.jumps)
 
 
-def _spelling(tokenizer: Tokenizer, size: int) -> Tensor:
-    """Special tokens are spelt like no word."""
+def _ngrams(tokenizer: Tokenizer, size: int) -> Tensor:
+    """The character n-grams of a vocabulary; special tokens have none."""
     special = len(tokenizer.pieces) - len(tokenizer.to_dict()["pieces"])
     words = [piece.strip() for piece in tokenizer.pieces[special:]]
     return char_ngrams([*[""] * special, *words], size)
 
 
 def _prime(model: Aligner, kept: PairTokenizers, examples: Examples[Pair]) -> None:
-    """Words begin as likely as they are frequent."""
+    """Initialise the biases by word frequency."""
     lexicon = model.lexicon
     lexicon.source.set_frequencies(_counts(kept.source, (p.source for p in examples.items())))
     lexicon.target.set_frequencies(_counts(kept.target, (p.target or "" for p in examples.items())))

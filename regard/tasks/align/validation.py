@@ -1,4 +1,4 @@
-"""How an aligner is judged while it learns: what words cost, and how far its directions agree."""
+"""Validation of an aligner: cross-entropy per word, and the agreement of both directions."""
 
 from collections.abc import Sequence
 
@@ -11,15 +11,16 @@ from regard.seq2seq.training import Validation
 from regard.tasks.pairs.aligning import agreement
 
 PAIRS, TOKENS = 1000, 4096
-"""By how many pairs it is judged at most, and how many tokens are in a batch."""
+"""Maximum number of validation pairs, and of tokens in a batch."""
 
 
 class AlignmentValidator:
-    """Tells the loss of an aligner, and what share of their links both directions have.
+    """The loss of an aligner, and the share of links that both directions have.
 
     Args:
-        pairs: By what it is judged; so many of them, taken evenly.
-        codec: Makes batches of them.
+        pairs: The validation pairs, of which `most` are taken evenly.
+        codec: Collates them.
+        most: Maximum number of pairs.
     """
 
     def __init__(self, pairs: Sequence[Pair], codec: PairCodec, most: int = PAIRS) -> None:

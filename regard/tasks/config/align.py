@@ -1,4 +1,4 @@
-"""The whole configuration of an aligner."""
+"""The configuration of an aligner."""
 
 from typing import Literal
 
@@ -10,34 +10,33 @@ from regard.tasks.config.training import AlignerTrainingConfig
 
 
 class AlignerConfig(Options):
-    """Hard attention over words, both ways at once, with the alignment summed out."""
+    """An HMM aligner in both directions, with the alignment marginalised out."""
 
     size: Width = 256
-    """Size of a word's vector."""
+    """Size of the word embeddings."""
 
     spelling: Width = 128
-    """Size of the vector for how a word is spelt, which is not learned."""
+    """Size of the hashed character n-gram vectors, which are not learned."""
 
     jumps: Width = 8
-    """The widest jump from word to word that is told apart from wider ones."""
+    """The widest jump with a parameter of its own."""
 
 
 class AlignConfig(TaskConfig):
-    """From pairs of text to a model that says which words belong together."""
+    """Word alignment of pairs of text."""
 
     task: Literal["align"] = "align"
-    """What is learned."""
+    """The task."""
 
     data: AlignDataConfig = AlignDataConfig()
-    """Which files are learned from: all of their pairs, for those that are to be aligned should be
-    among them."""
+    """Training data: all pairs, for those that are to be aligned should be among them."""
 
     text: AlignmentTokenizerConfig = AlignmentWordsConfig()
-    """How text becomes words."""
+    """Tokenizer."""
 
     model: AlignerConfig = AlignerConfig()
-    """What finds out which words belong together."""
+    """Model."""
 
     training: AlignerTrainingConfig = AlignerTrainingConfig()
-    """How it learns. Steps, patience, how often to save and validate, how many checkpoints to keep,
-    threads and device may change when a run is resumed."""
+    """Training. Steps, patience, how often to save and validate, how many checkpoints to keep,
+    threads and device may change on resume."""

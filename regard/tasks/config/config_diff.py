@@ -20,11 +20,11 @@ FREE = (
     "training.device",
     "decoding",
 )
-"""Keys, and a whole table, that leave what a run has learned so far as it is."""
+"""Keys and a table that do not affect the updates made so far, so they may change on resume."""
 
 
 def flatten(config: Options) -> str:
-    """Its only JSON: keys sorted, no spaces."""
+    """Canonical JSON: keys sorted, no spaces."""
     plain = config.model_dump(mode="json")
     return json.dumps(
         plain, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
@@ -39,7 +39,7 @@ def fingerprint(config: Options) -> str:
 def difference(old: Options, new: Options) -> list[str]:
     """Which keys differ, in the order of the configuration.
 
-    Where another kind was chosen, that is the difference: the options of two kinds are no pairs.
+    Where the kind differs, only that is listed: two kinds have different options.
     """
     return list(_differing(old.model_dump(), new.model_dump(), ""))
 
@@ -70,14 +70,14 @@ def free_keys(shape: type[Options]) -> list[str]:
 
 
 def check_resumable(old: Options, new: Options) -> None:
-    """Raise if a run that began with the old configuration cannot go on with the new one."""
-    held = [path for path in difference(old, new) if not may_change(type(new), path)]
-    if not held:
+    """Raise if a run of the old configuration cannot be resumed with the new one."""
+    fixed = [path for path in difference(old, new) if not may_change(type(new), path)]
+    if not fixed:
         return
-    was, now = (as_value(_at(config, held[0].split("."))) for config in (old, new))
-    also = f" (and {', '.join(held[1:])} changed too)" if held[1:] else ""
+    was, now = (as_value(_at(config, fixed[0].split("."))) for config in (old, new))
+    also = f" (and {', '.join(fixed[1:])} changed too)" if fixed[1:] else ""
     raise ConfigError(
-        f"{held[0]} is {now}, but this run began with {was}{also}. Go on with the old value or "
+        f"{fixed[0]} is {now}, but this run started with {was}{also}. Resume with the old value or "
         f"take another folder; only {', '.join(free_keys(type(new)))} may change."
     )
 

@@ -1,4 +1,4 @@
-"""Which files are learned from."""
+"""Training and validation data."""
 
 from abc import ABC
 from typing import Annotated, Literal
@@ -9,7 +9,7 @@ from regard.tasks.config.options import Options, Paths, Size, Texts
 
 
 class DataConfig(Options, ABC):
-    """Files to train and validate on, whatever is in them."""
+    """Training and validation files of any task."""
 
     train: Paths = ()
     """The training files."""
@@ -21,7 +21,7 @@ class DataConfig(Options, ABC):
     """Maximum length of an item, in tokens."""
 
     on_bad_input: Literal["error", "skip"] = "error"
-    """What to do with items that cannot be used: stop, or skip and count them."""
+    """What to do with invalid items: stop, or skip and count them."""
 
     @property
     def held_out(self) -> float:
@@ -33,10 +33,10 @@ class PairFilesConfig(DataConfig, ABC):
     """Files of pairs of text."""
 
     train: Annotated[Paths, Field(max_length=2)] = ()
-    """One file of pairs, TSV or JSONL, or two files whose lines belong together; plain or .gz."""
+    """One file of pairs, TSV or JSONL, or two parallel files; plain or .gz."""
 
     valid: Annotated[Paths, Field(max_length=2)] = ()
-    """The same to validate on; none: what `train` has."""
+    """Validation files; none: the pairs of `train`."""
 
     fields: Annotated[Texts, Field(min_length=2, max_length=2)] = ("source", "target")
     """The names of source and target in JSONL."""
@@ -45,30 +45,30 @@ class PairFilesConfig(DataConfig, ABC):
     """Maximum length of a side, in tokens."""
 
     on_bad_input: Literal["error", "skip"] = "error"
-    """What to do with lines that cannot be used: stop, or skip and count them."""
+    """What to do with invalid lines: stop, or skip and count them."""
 
 
 class AlignDataConfig(PairFilesConfig):
-    """Which files are learned from, all of their pairs."""
+    """Training data: all pairs."""
 
 
 class PairDataConfig(PairFilesConfig):
-    """Which files are learned from."""
+    """Training and validation data."""
 
     valid: Annotated[Paths, Field(max_length=2)] = ()
-    """The same to validate on; none: a share of `train` is split off."""
+    """Validation files; none: a share of `train` is split off."""
 
     valid_share: Annotated[float, Field(gt=0, lt=1)] = 0.05
-    """What share is split off. Equal sources stay together."""
+    """The share that is split off. Equal sources are never split."""
 
     links: Annotated[Paths, Field(max_length=1)] = ()
-    """Given alignments that guide attention: a file with a line of 0-0 1-2 for each of `train`."""
+    """Alignments for guided alignment: a file with a line of 0-0 1-2 for each pair of `train`."""
 
     link_units: Literal["word", "char"] = "word"
-    """What the links count: words, with spaces between, or characters."""
+    """The units of the links: words, separated by spaces, or characters."""
 
     link_nulls: bool = False
-    """Shall a word without links learn to attend to the EOS of the source?"""
+    """Train words without links to attend to EOS of the source?"""
 
     @property
     def held_out(self) -> float:

@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, in one sentence that says what to do."""
+"""Error messages of an invalid configuration: one sentence, with its cure."""
 
 from collections.abc import Mapping, Sequence
 
@@ -20,8 +20,8 @@ from regard.tasks.config.toml import as_value
 from regard.tasks.config.wording import dotted, listed, nearest, shortened
 
 
-def complaint(shape: Shape, error: ValidationError) -> tuple[Path, str]:
-    """Where the first fault is, and the sentence about it."""
+def error_message(shape: Shape, error: ValidationError) -> tuple[Path, str]:
+    """The path of the first error, and its message."""
     first = error.errors(include_url=False)[0]
     where = place(shape, first["loc"])
     if first["type"] == "extra_forbidden":
@@ -70,7 +70,7 @@ def _no_kind(where: Place, kinds: Sequence[Shape], given: object) -> str:
     if not isinstance(given, Mapping):
         return f"{path} is {_shown(given)}. Give one of {listed(names, 'or')}."
     kind = given.get("kind")
-    return f"{path}.kind is {_shown(kind)}. {_meant(kind, names)}There are {listed(names)}."
+    return f"{path}.kind is {_shown(kind)}. {_suggestion(kind, names)}There are {listed(names)}."
 
 
 def _no_table(where: Place, table: Shape, given: object) -> str:
@@ -88,10 +88,10 @@ def _wrong_value(where: Place, error: ErrorDetails) -> str:
     if error["type"] == "value_error":
         return f"{given} {error['ctx']['error']}"
     field = where.holder.model_fields[where.key]
-    return f"{given} {_meant(error['input'], allowed_texts(field))}Give {needed(field)}."
+    return f"{given} {_suggestion(error['input'], allowed_texts(field))}Give {needed(field)}."
 
 
-def _meant(given: object, names: Sequence[str]) -> str:
+def _suggestion(given: object, names: Sequence[str]) -> str:
     near = nearest(given, names) if isinstance(given, str) else None
     return f'Did you mean "{near}"? ' if near else ""
 

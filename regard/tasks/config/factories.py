@@ -1,4 +1,4 @@
-"""From a configuration's kinds to the library's parts. Its keys are their arguments' names."""
+"""Builds the library's modules from a configuration. Its keys are their arguments' names."""
 
 import inspect
 from collections.abc import Callable, Mapping

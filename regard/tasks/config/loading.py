@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from regard.seq2seq.errors import ConfigError
-from regard.tasks.config.error_messages import complaint
+from regard.tasks.config.error_messages import error_message
 from regard.tasks.config.merge import ConfigSource, merge, origin, with_kinds
 from regard.tasks.config.options import Options
 from regard.tasks.config.wording import one_line
@@ -65,13 +65,13 @@ def load(
 def _error_line(
     shape: type[Options], error: ValidationError, layers: Iterable[ConfigSource]
 ) -> str:
-    path, sentence = complaint(shape, error)
+    path, sentence = error_message(shape, error)
     who = origin(layers, path)
     return one_line(f"{who}: {sentence}" if who else sentence)
 
 
 def read_toml(path: str | os.PathLike[str]) -> ConfigSource:
-    """What a file says."""
+    """Read a TOML file."""
     name = os.fspath(path)
     try:
         with open(path, "rb") as file:
@@ -88,7 +88,7 @@ def read_toml(path: str | os.PathLike[str]) -> ConfigSource:
 
 
 def parse_toml(name: str, content: bytes) -> ConfigSource:
-    """What the content of a file of this name says."""
+    """Parse the content of a TOML file of this name."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -109,7 +109,7 @@ def _loads(text: str) -> dict[str, Any]:
 
 
 def _bounded(values: dict[str, Any], who: str) -> dict[str, Any]:
-    """The same; raise if tables are in tables deeper, or a number longer, than TOML must have."""
+    """The same; raises if tables are nested too deeply or an integer has too many bits."""
     level: list[object] = [values]
     for _ in range(DEEPEST):
         level = [inner for outer in level for inner in _inside(outer)]
@@ -137,7 +137,7 @@ def _with_line(message: str, text: str) -> str:
 
 
 def setting(text: str) -> ConfigSource:
-    """What `--set a.b=value` says; the value is TOML, or a bare word.
+    """Parse `--set a.b=value`; the value is TOML, or a bare word.
 
     >>> setting("model.score=additive").values, setting("training.rate=3e-4").values
     ({'model': {'score': 'additive'}}, {'training': {'rate': 0.0003}})

@@ -1,4 +1,4 @@
-"""Layers of a configuration: defaults, then a file, then what the command line says."""
+"""Merges the sources of a configuration: defaults, then a file, then the command line."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ConfigSource:
-    """Some keys with their values, and who gave them."""
+    """Some keys with their values, and where they come from."""
 
     origin: str
     """As an error names it: "run.toml", "--set training.steps=0"."""
@@ -26,7 +26,7 @@ class ConfigSource:
     values: Values
 
     def reaches(self, path: Path) -> bool:
-        """Does it say anything there?"""
+        """Does it set anything there?"""
         at: object = self.values
         for key in path:
             if not isinstance(at, Mapping) or key not in at:
@@ -36,27 +36,27 @@ class ConfigSource:
 
 
 def merge(layers: Sequence[Values], shape: Shape) -> dict[str, Any]:
-    """Later layers over earlier ones; kinds that nobody has named are still missing.
+    """Later layers override earlier ones; kinds that no layer sets are still missing.
 
-    Taken from the last to the first, so that an option given without a kind goes with whichever
-    kind is named later, and is not lost with the kind that it happened to be laid upon.
+    Merged from the last to the first, so that an option without a kind applies to whichever kind a
+    later layer sets, and is not dropped with the earlier kind.
     """
     found: dict[str, Any] = {}
     for layer in reversed(layers):
-        found = _under(found, _spelt(layer, (shape,)))
+        found = _under(found, _expand_kinds(layer, (shape,)))
     return found
 
 
-def _spelt(values: Values, shapes: tuple[Shape, ...]) -> dict[str, Any]:
+def _expand_kinds(values: Values, shapes: tuple[Shape, ...]) -> dict[str, Any]:
     """The same with `score = "dot"` written as `score = {kind = "dot"}`.
 
-    Which kind a table will be is not known before all layers are: all of them are looked at.
+    The kind of a table is not known before all layers are merged: all kinds are considered.
     """
     found: dict[str, Any] = {}
     for key, value in values.items():
         inside = tuple(table for shape in shapes for table in members(shape, key))
         named = {"kind": value} if is_choice(inside) and isinstance(value, str) else value
-        found[key] = _spelt(named, inside) if isinstance(named, Mapping) else named
+        found[key] = _expand_kinds(named, inside) if isinstance(named, Mapping) else named
     return found
 
 
@@ -65,13 +65,13 @@ def _under(upper: Values, lower: Values) -> dict[str, Any]:
     for key in upper.keys() & lower.keys():
         above, below = upper[key], lower[key]
         tables = isinstance(above, Mapping) and isinstance(below, Mapping)
-        if tables and not _another(above, below):
+        if tables and not _differs_in_kind(above, below):
             found[key] = _under(above, below)
     return found
 
 
-def _another(new: Values, old: Values) -> bool:
-    """Is it of another kind, for which the old one's options mean nothing?"""
+def _differs_in_kind(new: Values, old: Values) -> bool:
+    """Is it of another kind, which does not have the old one's options?"""
     return "kind" in old and "kind" in new and old["kind"] != new["kind"]
 
 
@@ -91,7 +91,7 @@ def with_kinds(values: Values, shape: Shape) -> dict[str, Any]:
 
 
 def origin(layers: Iterable[ConfigSource], path: Path) -> str | None:
-    """Who said what is there: the last one that comes nearest to it."""
+    """The source of a value: the last layer that sets it or the nearest table above."""
     last_first = list(layers)[::-1]
     for depth in range(len(path), 0, -1):
         for layer in last_first:

@@ -1,4 +1,4 @@
-"""Which model reads the source and writes the target."""
+"""Encoder–decoder models."""
 
 from abc import ABC
 from typing import Annotated, Literal
@@ -20,35 +20,35 @@ ONE_SIZE = ("dot", "scaled_dot", "cosine", "gaussian", "inverse_distance")
 
 
 class RecurrentConfig(Options, ABC):
-    """What all models with a recurrent state have."""
+    """Keys of all recurrent models."""
 
     embedding: Width = 128
-    """Size of a token's vector."""
+    """Size of the token embeddings."""
 
     state_size: Width = 256
     """Size of the decoder's state."""
 
     cell: Literal["gru", "lstm"] = "gru"
-    """How a state becomes the next one."""
+    """Recurrent cell."""
 
     dropout: Share = 0.1
-    """What share of the numbers between the parts is left out in training."""
+    """Dropout between layers."""
 
 
 class AttentiveConfig(RecurrentConfig, ABC):
-    """What all recurrent models with attention have."""
+    """Keys of all recurrent models with attention."""
 
     encoder_size: Width = 128
     """Size of the encoder's state in each of its two directions."""
 
     score: ScoreConfig
-    """How relevant a place of the source is."""
+    """Attention score."""
 
     selection: SelectionConfig = SoftmaxConfig()
-    """How much of each place is read."""
+    """How scores become attention weights."""
 
     copying: bool = False
-    """Copy words of the source, too, by how much they are read (See 2017)?"""
+    """Pointer-generator: copy source words by their attention weights (See 2017)?"""
 
     @model_validator(mode="after")
     def _can_be_compared(self) -> "AttentiveConfig":
@@ -68,70 +68,70 @@ class NoAttentionConfig(RecurrentConfig):
     kind: Literal["plain"] = "plain"
 
     layers: Layers = 1
-    """How many layers encoder and decoder have."""
+    """Number of encoder and of decoder layers."""
 
     reverse_source: bool = True
-    """Read the source from its end?"""
+    """Reverse the source?"""
 
 
 class BahdanauConfig(AttentiveConfig):
-    """Reads the source before each step of the state (Bahdanau 2015)."""
+    """Attention before each step of the decoder's RNN (Bahdanau 2015)."""
 
     kind: Literal["bahdanau"] = "bahdanau"
 
     score: ScoreConfig = AdditiveConfig()
-    """How relevant a place of the source is."""
+    """Attention score."""
 
 
 class LuongConfig(AttentiveConfig):
-    """Reads the source after each step of the state (Luong 2015)."""
+    """Attention after each step of the decoder's RNN (Luong 2015)."""
 
     kind: Literal["luong"] = "luong"
 
     layers: Layers = 1
-    """How many layers encoder and decoder have."""
+    """Number of encoder and of decoder layers."""
 
     feeding: bool = True
-    """Is what was read given to the next step? Without, training is quicker."""
+    """Input feeding: give the attentional vector to the next step? Training is faster without."""
 
     score: ScoreConfig = BilinearConfig()
-    """How relevant a place of the source is."""
+    """Attention score."""
 
 
 class TransformerConfig(Options):
-    """Attention all the way (Vaswani 2017)."""
+    """Transformer (Vaswani 2017)."""
 
     kind: Literal["transformer"] = "transformer"
 
     size: Width = 128
-    """Size of every vector between the layers."""
+    """Size of the model."""
 
     layers: Layers = 4
-    """How many layers encoder and decoder have, each."""
+    """Number of encoder and of decoder layers."""
 
     heads: Width = 4
-    """How many heads share the size."""
+    """Number of attention heads; must divide `size`."""
 
     inner: Width = 256
-    """Size inside a layer's feed-forward part."""
+    """Size of the feed-forward layer."""
 
     dropout: Share = 0.1
-    """What share of the numbers between the parts is left out in training."""
+    """Residual and embedding dropout."""
 
     norm: Literal["pre", "post"] = "pre"
-    """Are vectors normalised before each part, or after it?"""
+    """Layer norm before or after each sublayer."""
 
     tied: bool = True
-    """Are embeddings and output layer one table?"""
+    """Tie the embeddings and the output layer?"""
 
     score: ScoreConfig = ScaledDotConfig()
-    """How relevant a place is, within each head."""
+    """Attention score of each head."""
 
     selection: SelectionConfig = SoftmaxConfig()
-    """How much of each place is read."""
+    """How scores become attention weights."""
 
     copying: bool = False
-    """Copy words of the source, too, by how much they are read (See 2017)?"""
+    """Pointer-generator: copy source words by their attention weights (See 2017)?"""
 
     @model_validator(mode="after")
     def _heads_share_the_size(self) -> "TransformerConfig":
@@ -147,7 +147,7 @@ class TransformerConfig(Options):
     def _draws_can_be_learned(self) -> "TransformerConfig":
         if isinstance(self.selection, HardConfig) and self.selection.gradient == "reinforce":
             raise ValueError(
-                "hard learns by reinforce, which a transformer cannot: it draws in every layer. "
+                "hard with reinforce cannot train a transformer: it samples in every layer. "
                 'Set selection.gradient = "gumbel", or choose another selection.'
             )
         return self

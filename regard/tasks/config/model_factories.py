@@ -1,4 +1,4 @@
-"""From a configuration's model to p(target | source)."""
+"""Builds an encoder–decoder from its configuration."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -37,15 +37,15 @@ def build_model(
     smoothing: float = 0.0,
     objectives: Sequence[Objective] = (),
 ) -> EncoderDecoder:
-    """A model with new weights; raise if the machine has no room for them.
+    """A model with initial weights; raises if the machine has too little memory.
 
     Args:
-        config: Which model.
-        source: How many tokens the source's vocabulary has.
-        target: How many the target's has.
-        shared: Are both one vocabulary? Then tied embeddings are one table, too.
+        config: The model's configuration.
+        source: Size of the source vocabulary.
+        target: Size of the target vocabulary.
+        shared: Is it one vocabulary? Then tied embeddings are shared by both sides.
         smoothing: Label smoothing.
-        objectives: What it is trained for beside the cross-entropy.
+        objectives: Auxiliary losses.
     """
 
     def build() -> EncoderDecoder:
@@ -63,7 +63,7 @@ def build_model(
             objectives=objectives,
         )
 
-    # On no device at first: that takes no memory and draws nothing.
+    # On the meta device first: that takes no memory and draws no random numbers.
     with torch.device("meta"):
         check_room(sum(parameter.numel() for parameter in build().parameters()))
     return build()

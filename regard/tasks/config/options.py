@@ -1,4 +1,4 @@
-"""What every table of a configuration is: closed, frozen, and documented key by key."""
+"""The base class of every table of a configuration: closed, frozen, each key documented."""
 
 from abc import ABC
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 
 class Options(BaseModel, ABC):
-    """One table. A key that it does not know is an error; a docstring beside a key explains it.
+    """One table. An unknown key is an error; a docstring after a key documents it.
 
-    Every key has a default, so that `score = "additive"` is enough; None, which TOML cannot say,
-    is never anything but the default.
+    Every key has a default, so that `score = "additive"` is enough; None, which TOML lacks, is only
+    ever a default.
     """
 
     model_config = ConfigDict(
@@ -40,7 +40,7 @@ def _encodable(text: str) -> str:
 
 
 def at_most(most: int) -> AfterValidator:
-    """The most that there is a use for: beyond, memory or time would never suffice."""
+    """An upper bound beyond which memory or time would never suffice."""
 
     def checked(number: int) -> int:
         if number > most:
@@ -52,7 +52,7 @@ def at_most(most: int) -> AfterValidator:
 
 @dataclass(frozen=True)
 class PathKey:
-    """Marks a key that names files: these are looked for, and may lie elsewhere on resume."""
+    """Marks a key that names files: these must exist, and may move before a resume."""
 
     folders: bool = False
     """May it name folders, too?"""

@@ -1,4 +1,4 @@
-"""What a key may hold, in words."""
+"""The allowed values of a key, in words."""
 
 from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin

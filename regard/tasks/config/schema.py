@@ -1,4 +1,4 @@
-"""What may stand where: walks from a configuration's class to the tables and kinds inside it."""
+"""The schema of a configuration: tables, choices and kinds, from its pydantic classes."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ def members(shape: Shape, key: str) -> tuple[Shape, ...]:
 
 
 def kind_of(shape: Shape) -> str | None:
-    """How it is called in a choice; None for a table that is no choice."""
+    """Its name in a choice; None for a table that is not a choice."""
     return shape.model_fields["kind"].default if "kind" in shape.model_fields else None
 
 
@@ -38,19 +38,19 @@ def of_kind(tables: Iterable[Shape], kind: object) -> Shape | None:
 
 
 def chosen(tables: Sequence[Shape], kind: object) -> Shape | None:
-    """The one of this kind in a choice; a table that is no choice is the only one there is."""
+    """The table of this kind in a choice; the only table if it is not a choice."""
     if is_choice(tables):
         return of_kind(tables, kind)
     return tables[0] if tables else None
 
 
 def default_kind(shape: Shape, key: str) -> str | None:
-    """Which kind it is, if nobody says so."""
+    """The default kind of a choice."""
     return kind_of(type(shape.model_fields[key].get_default()))
 
 
 def every_path(shape: Shape, before: Path = ()) -> Iterator[Path]:
-    """All keys there are, in whatever kind."""
+    """All keys of all kinds."""
     for key in shape.model_fields:
         yield (*before, key)
         for table in members(shape, key):
@@ -71,7 +71,7 @@ def path_keys(shape: Shape) -> dict[Path, PathKey]:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something stands in a configuration."""
+    """The location of a key in a configuration."""
 
     path: Path
     holder: Shape
@@ -87,7 +87,7 @@ class Place:
 
 
 def place(shape: Shape, location: Sequence[str | int]) -> Place:
-    """Where pydantic's location is, with the tags taken out that it puts behind every choice."""
+    """A pydantic location without the tags that it adds after every choice."""
     path: Path = ()
     holder, others = shape, _alone(shape)
     inside, kind = others, kind_of(shape)

@@ -43,7 +43,7 @@ class AdditiveConfig(Options):
     kind: Literal["additive"] = "additive"
 
     hidden_size: Width = 128
-    """Size of the space where query and key meet."""
+    """Hidden size."""
 
 
 class CosineConfig(Options):
@@ -64,7 +64,7 @@ class GaussianConfig(Options):
     kind: Literal["gaussian"] = "gaussian"
 
     sigma: Positive = 1.0
-    """σ: how far a key is still near."""
+    """σ: the width of the Gaussian."""
 
     learned: bool = False
     """Learn it, from this value on?"""
@@ -80,27 +80,27 @@ class InverseDistanceConfig(Options):
 
 
 class LocationConfig(Options):
-    """e = W q, a number for each place, whatever stands there."""
+    """e = W q: a score for each position, independent of the keys."""
 
     kind: Literal["location"] = "location"
 
     max_keys: Width = 256
-    """How many places it knows; a longer source is an error."""
+    """Maximum number of positions; a longer source is an error."""
 
 
 class LocationAwareConfig(Options):
-    """Additive, and it sees where the last step looked."""
+    """Additive, with a convolution over the last step's weights."""
 
     kind: Literal["location_aware"] = "location_aware"
 
     hidden_size: Width = 128
-    """Size of the space where query and key meet."""
+    """Hidden size."""
 
     filters: Width = 10
-    """How many filters look at the last step's weights."""
+    """Number of convolution filters."""
 
     kernel_size: Annotated[Width, AfterValidator(_odd)] = 31
-    """How many places each filter sees; an odd number."""
+    """Width of each filter; an odd number."""
 
 
 Inner = Annotated[
@@ -118,18 +118,18 @@ Inner = Annotated[
 
 
 class CoverageConfig(Options):
-    """Another score, plus weight · what has been read of the key already."""
+    """Another score, plus weight · the key's sum of earlier attention weights."""
 
     kind: Literal["coverage"] = "coverage"
 
     inner: Inner = AdditiveConfig()
-    """The score that is covered."""
+    """The other score."""
 
     weight: float = -1.0
-    """The weight at first, learned; below 0, what was read is avoided."""
+    """Initial weight, learned; below 0, keys attended to before are avoided."""
 
     fertility: Positive | None = None
-    """How many readings a key has room for at most; no limit unless given."""
+    """Maximum sum of a key's attention weights; no limit unless given."""
 
 
 ScoreConfig = Annotated[

@@ -16,7 +16,7 @@ from regard.tasks.config.options import (
 
 
 class SoftmaxConfig(Options):
-    """Everything is read a little, the best most."""
+    """All weights above 0, summing to 1."""
 
     kind: Literal["softmax"] = "softmax"
 
@@ -24,7 +24,7 @@ class SoftmaxConfig(Options):
     """Below 1 sharper, above 1 flatter."""
 
     dropout: Share = 0.0
-    """What share of the weights the context goes without in training."""
+    """Dropout on the attention weights."""
 
 
 class SparsemaxConfig(Options):
@@ -33,7 +33,7 @@ class SparsemaxConfig(Options):
     kind: Literal["sparsemax"] = "sparsemax"
 
     dropout: Share = 0.0
-    """What share of the weights the context goes without in training."""
+    """Dropout on the attention weights."""
 
 
 class EntmaxConfig(Options):
@@ -48,7 +48,7 @@ class EntmaxConfig(Options):
     """Learn alpha between 1 and 2, from this value on?"""
 
     dropout: Share = 0.0
-    """What share of the weights the context goes without in training."""
+    """Dropout on the attention weights."""
 
     @model_validator(mode="after")
     def _can_be_learned(self) -> "EntmaxConfig":
@@ -61,57 +61,57 @@ class EntmaxConfig(Options):
 
 
 class HardConfig(Options):
-    """One place only: drawn in training, the best one otherwise."""
+    """One position only: sampled in training, the argmax otherwise."""
 
     kind: Literal["hard"] = "hard"
 
     gradient: Literal["reinforce", "gumbel"] = "reinforce"
-    """How the scores learn from a draw."""
+    """Gradient estimator of the sample."""
 
     temperature: Positive = 1.0
-    """That of gumbel's softmax."""
+    """Temperature of the Gumbel softmax."""
 
 
 class LocalMonotonicConfig(Options):
-    """A window around place t at step t."""
+    """A window around position t at step t."""
 
     kind: Literal["local_monotonic"] = "local_monotonic"
 
     window: Annotated[int, Field(ge=0), at_most(2**16)] = 10
-    """How many places are read on each side."""
+    """Positions on each side of the centre."""
 
     dropout: Share = 0.0
-    """What share of the weights the context goes without in training."""
+    """Dropout on the attention weights."""
 
 
 class LocalPredictiveConfig(Options):
-    """A window around a place that the query foretells."""
+    """A window around a position predicted from the query."""
 
     kind: Literal["local_predictive"] = "local_predictive"
 
     window: Annotated[int, Field(ge=0), at_most(2**16)] = 10
-    """How many places are read on each side."""
+    """Positions on each side of the centre."""
 
     hidden_size: Width | None = None
-    """Size of the foretelling's hidden layer; the query's size unless given."""
+    """Hidden size of the position predictor; the query's size unless given."""
 
     sigma: Positive | None = None
     """Width of the Gaussian in the window; half of `window` unless given."""
 
     dropout: Share = 0.0
-    """What share of the weights the context goes without in training."""
+    """Dropout on the attention weights."""
 
 
 class MonotonicConfig(Options):
-    """Only ever move forward."""
+    """Monotonic attention: the position never moves back."""
 
     kind: Literal["monotonic"] = "monotonic"
 
     offset: float = 0.0
-    """Added to the scores, learned; below 0 it moves fast at first."""
+    """Initial value of a learned offset added to the scores; below 0 it moves fast at first."""
 
     noise: AtLeastZero = 1.0
-    """Standard deviation of what is added to the scores in training."""
+    """Standard deviation of the noise on the scores in training."""
 
 
 class TopKConfig(Options):
@@ -120,10 +120,10 @@ class TopKConfig(Options):
     kind: Literal["top_k"] = "top_k"
 
     k: Size = 8
-    """How many keys are read."""
+    """Number of keys."""
 
     dropout: Share = 0.0
-    """What share of the weights the context goes without in training."""
+    """Dropout on the attention weights."""
 
 
 SelectionConfig = Annotated[

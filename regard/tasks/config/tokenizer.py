@@ -1,4 +1,4 @@
-"""How text becomes tokens."""
+"""Tokenizers."""
 
 from typing import Annotated, Literal
 
@@ -14,43 +14,42 @@ class CharactersConfig(Options):
 
 
 class WordsConfig(Options):
-    """What stands between spaces is a token."""
+    """Each word between spaces is a token."""
 
     kind: Literal["words"] = "words"
 
     size: Annotated[int, Field(ge=5), at_most(10**7)] = 30000
-    """How many words each vocabulary holds at most; the most frequent ones stay."""
+    """Maximum size of each vocabulary; the most frequent words are kept."""
 
 
 class BpeConfig(Options):
-    """Frequent pieces of words are tokens, learned from the data by byte-pair encoding."""
+    """Subwords by byte-pair encoding, learned from the data."""
 
     kind: Literal["bpe"] = "bpe"
 
     size: Annotated[int, Field(ge=5), at_most(10**7)] = 8000
-    """How many pieces the vocabulary holds."""
+    """Size of the vocabulary."""
 
     joint: bool = True
-    """One vocabulary for source and target?"""
+    """One joint vocabulary for source and target?"""
 
 
 TokenizerConfig = Annotated[CharactersConfig | WordsConfig | BpeConfig, Field(discriminator="kind")]
 
 
 class AlignmentWordsConfig(Options):
-    """Words without the spaces between them: what is aligned, not what is written."""
+    """Words without spaces, for alignment: not reversible to text."""
 
     kind: Literal["bare"] = "bare"
 
     cut: Literal["punctuation", "spaces"] = "punctuation"
-    """Where a word ends: also before and after a sign, or, for text that is cut already, at spaces
-    only."""
+    """Where words are split: at spaces and punctuation, or, for tokenized text, at spaces only."""
 
     lower: bool = True
-    """Are "The" and "the" one word?"""
+    """Lowercase?"""
 
     size: Annotated[int, Field(ge=5), at_most(10**7)] = 100000
-    """How many words each vocabulary holds at most; the most frequent ones stay."""
+    """Maximum size of each vocabulary; the most frequent words are kept."""
 
 
 AlignmentTokenizerConfig = Annotated[

@@ -1,4 +1,4 @@
-"""A configuration as TOML that explains itself."""
+"""Writes a configuration as commented TOML."""
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ WIDTH = 98
 
 
 def as_toml(config: Options, heading: str = "") -> str:
-    """Every key with its value and what it means; loaded again, it is the same configuration."""
+    """Every key with its value and documentation; loading it gives the same configuration."""
     above = [*(f"# {line}".rstrip() for line in heading.splitlines()), ""] if heading else []
     return "\n".join([*above, *_table(config, ())]).strip("\n") + "\n"
 
@@ -63,10 +63,10 @@ def _line(table: Options, key: str, value: object) -> Iterator[str]:
 def _about(table: Options, key: str) -> str:
     """What a key means, and which kinds there are to choose from."""
     kinds = [kind for kind in map(kind_of, members(type(table), key)) if kind]
-    told = type(table).model_fields[key].description or ""
-    return f"{told} Kinds: {', '.join(kinds)}." if kinds else told
+    description = type(table).model_fields[key].description or ""
+    return f"{description} Kinds: {', '.join(kinds)}." if kinds else description
 
 
-def _comment(told: str) -> Iterator[str]:
-    for line in textwrap.wrap(" ".join(told.split()), WIDTH):
+def _comment(text: str) -> Iterator[str]:
+    for line in textwrap.wrap(" ".join(text.split()), WIDTH):
         yield f"# {line}"

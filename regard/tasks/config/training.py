@@ -1,4 +1,4 @@
-"""How a model learns."""
+"""Training: optimizer, schedule, batches, validation and checkpoints."""
 
 import re
 from abc import ABC
@@ -18,21 +18,21 @@ from regard.tasks.config.options import (
 
 
 class TokenBatches(Options):
-    """A batch is filled by tokens, padding counted."""
+    """Batches by number of tokens, padding included."""
 
     kind: Literal["tokens"] = "tokens"
 
     size: Size = 4096
-    """How many tokens of the longer side."""
+    """Tokens per batch, of the longer side."""
 
 
 class SentenceBatches(Options):
-    """A batch is filled by pairs, however long."""
+    """Batches by number of items, of any length."""
 
     kind: Literal["sentences"] = "sentences"
 
     size: Size = 64
-    """How many pairs."""
+    """Items per batch."""
 
 
 BatchConfig = Annotated[TokenBatches | SentenceBatches, Field(discriminator="kind")]
@@ -45,113 +45,113 @@ def _a_device(name: str) -> str:
 
 
 class OptimizationConfig(Options, ABC):
-    """How a model learns, whatever it is."""
+    """Training of any model."""
 
     steps: Count
-    """How many updates."""
+    """Number of updates."""
 
     batch: BatchConfig = TokenBatches()
-    """What an update learns from."""
+    """Size of a batch."""
 
     accumulate: Size = 1
-    """How many batches an update learns from."""
+    """Gradient accumulation: batches per update."""
 
     rate: Positive = 1e-3
-    """The largest learning rate."""
+    """Peak learning rate."""
 
     warmup: Count = 400
-    """How many updates the rate rises for."""
+    """Number of warm-up updates."""
 
     decay: Literal["none", "cosine", "inverse_root"] = "cosine"
-    """How the rate falls after that."""
+    """Learning-rate schedule after the warm-up."""
 
     weight_decay: AtLeastZero = 0.01
-    """How strongly matrices are pulled towards 0."""
+    """Weight decay of AdamW, on matrices only."""
 
     clip: AtLeastZero = 1.0
-    """Gradients longer than this are shortened to it; 0: never."""
+    """Maximum gradient norm; 0: no clipping."""
 
     ema: Share
-    """How slowly averaged weights follow the weights; 0: no average is kept."""
+    """Decay of the exponential moving average of the weights; 0: none."""
 
     watch: str = "loss"
-    """Which score of a validation tells the best weights."""
+    """Validation metric that selects the best checkpoint."""
 
     patience: Count = 0
-    """Stop after so many validations without a better one; 0: never."""
+    """Early stopping: validations without a new best; 0: never."""
 
     save_every: Size = 500
-    """A checkpoint after so many updates."""
+    """Updates between checkpoints."""
 
     validate_every: Size = 500
-    """A validation after so many updates."""
+    """Updates between validations."""
 
     keep: Size = 3
-    """How many of the last checkpoints stay; the best one always does."""
+    """How many of the latest checkpoints are kept; the best one always is."""
 
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
-    """Everything random follows from it."""
+    """Random seed."""
 
     threads: Annotated[Count, at_most(1024)] = 0
-    """How many threads compute; 0: as many as torch takes by itself."""
+    """Number of threads; 0: torch's default."""
 
     autocast: bool = True
-    """Compute in bfloat16 on a GPU, where torch thinks it safe; a CPU computes in float32."""
+    """bfloat16 autocast on a GPU; a CPU computes in float32."""
 
     device: Annotated[str, AfterValidator(_a_device)] = "auto"
-    """Where to compute: auto, cpu, cuda, cuda:1, mps."""
+    """Device: auto, cpu, cuda, cuda:1, mps."""
 
 
 class TrainingConfig(OptimizationConfig):
-    """How a translator learns."""
+    """Training of a translator."""
 
     steps: Size = 10000
-    """How many updates."""
+    """Number of updates."""
 
     ema: Share = 0.999
-    """How slowly averaged weights follow the weights; 0: no average is kept."""
+    """Decay of the exponential moving average of the weights; 0: none."""
 
     smoothing: Share = 0.1
-    """What share of the probability is spread over all tokens."""
+    """Label smoothing."""
 
     coverage: AtLeastZero = 0.0
-    """How much it counts to read a place twice (See 2017); 0: not at all."""
+    """Weight of the coverage loss (See 2017); 0: none."""
 
     links: AtLeastZero = 0.05
-    """How much it counts to read what `data.links` says (Garg 2019); 0: not at all."""
+    """Weight of the guided alignment loss on `data.links` (Garg 2019); 0: none."""
 
     links_layer: str = ""
-    """Which reading is held to them: decoder.2, decoder.2/head.1, either with +1 behind it for the
-    one a token later; empty: the only one, or of a Transformer decoder.0+1."""
+    """Layer or head that is guided: decoder.2, decoder.2/head.1, either followed by +1 for the
+    weights of the next token; empty: the only layer, or decoder.0+1 of a Transformer."""
 
     watch: Literal["loss", "bleu", "exact"] = "loss"
-    """Which score of a validation tells the best weights; by other than the loss, more pairs are
-    answered."""
+    """Validation metric that selects the best checkpoint; other than by the loss, more pairs are
+    decoded."""
 
 
 class AlignerTrainingConfig(OptimizationConfig):
-    """How an aligner learns."""
+    """Training of an aligner."""
 
     steps: Count = 0
-    """How many updates; 0: five passes over the pairs, and 400 updates at least."""
+    """Number of updates; 0: five epochs, and 400 updates at least."""
 
     batch: BatchConfig = TokenBatches(size=8192)
-    """What an update learns from."""
+    """Size of a batch."""
 
     rate: Positive = 3e-3
-    """The largest learning rate."""
+    """Peak learning rate."""
 
     warmup: Count = 50
-    """How many updates the rate rises for."""
+    """Number of warm-up updates."""
 
     ema: Share = 0.0
-    """How slowly averaged weights follow the weights; 0: no average is kept."""
+    """Decay of the exponential moving average of the weights; 0: none."""
 
     save_every: Size = 250
-    """A checkpoint after so many updates."""
+    """Updates between checkpoints."""
 
     validate_every: Size = 250
-    """A validation after so many updates."""
+    """Updates between validations."""
 
     autocast: bool = False
-    """Compute in bfloat16 on a GPU; sums over a whole vocabulary lose digits by it."""
+    """bfloat16 autocast on a GPU; sums over a vocabulary lose precision by it."""

@@ -1,4 +1,4 @@
-"""The whole configuration of a translator."""
+"""The configuration of a translator."""
 
 from typing import Literal
 
@@ -11,23 +11,23 @@ from regard.tasks.config.training import TrainingConfig
 
 
 class TranslateConfig(TaskConfig):
-    """From pairs of text to a model that translates."""
+    """Translation of texts."""
 
     task: Literal["translate"] = "translate"
-    """What is learned."""
+    """The task."""
 
     data: PairDataConfig = PairDataConfig()
-    """Which files are learned from."""
+    """Training and validation data."""
 
     text: TokenizerConfig = BpeConfig()
-    """How text becomes tokens."""
+    """Tokenizer."""
 
     model: ModelConfig = BahdanauConfig()
-    """What reads the source and writes the target."""
+    """Model."""
 
     training: TrainingConfig = TrainingConfig()
-    """How it learns. Steps, patience, how often to save and validate, how many checkpoints to keep,
-    threads and device may change when a run is resumed."""
+    """Training. Steps, patience, how often to save and validate, how many checkpoints to keep,
+    threads and device may change on resume."""
 
     decoding: DecodingConfig = DecodingConfig()
-    """How it is asked for its answer; may change when a run is resumed."""
+    """Decoding; may change on resume."""

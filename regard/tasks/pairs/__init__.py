@@ -1,1 +1,1 @@
-"""What tasks that learn from pairs of text have in common: files, vocabularies, a run's folder."""
+"""Shared by tasks on pairs of text: files, tokenizers, links, alignments."""

@@ -1,4 +1,4 @@
-"""From soft alignments of pairs to links, whatever kind of model they come from."""
+"""From soft alignments of pairs to links, for any model."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -24,30 +24,30 @@ from regard.seq2seq.batch import Span
 from regard.seq2seq.data import Pair, PairCodec, Progress, ValidatedCorpus
 
 ONE_WAY = ("forward", "backward")
-"""Symmetrisations that are none."""
+"""One direction alone, without symmetrisation."""
 
 Weights = Float[Tensor, "target source"]
 Soft = tuple[UnitWeights, UnitWeights | None]
-"""What target units read of source units; and source units of target units, if that is known."""
+"""Target-to-source weights; and source-to-target weights, if there are any."""
 
 
 @runtime_checkable
 class Aligns(Protocol):
-    """Whoever can be asked which words of given pairs belong together."""
+    """Computes soft alignments of given pairs."""
 
     codec: PairCodec
 
     symmetry: str
-    """How its two directions become one, unless somebody says otherwise."""
+    """Its default symmetrisation."""
 
     threshold: float
-    """Above which the product of both directions is a link, likewise."""
+    """Its default threshold for links by the product of both directions."""
 
     def bounded(self, pair: Pair) -> Pair:
-        """As much of the pair as may be read; an empty one if it is skipped."""
+        """The pair truncated to the maximum length; empty if it is skipped."""
 
     def check(self, pairs: ValidatedCorpus[Pair]) -> None:
-        """Raise if some of them cannot be aligned, before anything is computed."""
+        """Raise before computing if some of them cannot be aligned."""
 
     def soft(
         self,
@@ -57,27 +57,27 @@ class Aligns(Protocol):
         layer: str = "",
         progress: Progress | None = None,
     ) -> Iterator[Soft]:
-        """For each pair its soft alignments, in bounded memory however many pairs there are.
+        """The soft alignments of each pair, streamed in bounded memory.
 
         Args:
             pairs: Sources with their targets.
             units: "word", "subword" or "char".
-            layer: Whose reading it is, if there are several; the model's own choice if empty.
-            progress: Hears how many pairs are done.
+            layer: Layer or head, if there are several; the model's default if empty.
+            progress: Called with the number of pairs done.
         """
 
 
 @dataclass(frozen=True)
-class Aligning:
-    """How links are made.
+class AlignmentOptions:
+    """How links are extracted from soft alignments.
 
     Args:
         units: "word", "subword" or "char".
-        rule: Makes links of one direction's weights.
-        symmetry: How two directions become one: a name of `SYMMETRIES`, "product", or one of them
-            alone, "forward" or "backward".
-        threshold: Above which the product of both is a link.
-        layer: Whose reading it is; the model's own choice if empty.
+        rule: Extracts links from one direction's weights.
+        symmetry: How both directions are combined: a name of `SYMMETRIES`, "product", or one of
+            them alone, "forward" or "backward".
+        threshold: For links by the product of both.
+        layer: Layer or head; the model's default if empty.
     """
 
     units: str = "word"
@@ -96,37 +96,40 @@ class Aligning:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """What belongs together, and how surely."""
+    """The links of a pair, and their weights."""
 
     links: Links
     weights: Weights
-    """Of one direction, or of both: the root of their product."""
+    """Of one direction, or the geometric mean of both."""
 
 
 def alignments(
-    who: Aligns, pairs: Sequence[Pair], options: Aligning, progress: Progress | None = None
+    aligner: Aligns,
+    pairs: Sequence[Pair],
+    options: AlignmentOptions,
+    progress: Progress | None = None,
 ) -> Iterator[Alignment]:
-    """The links of each pair, with the weights that they come from."""
-    soft = who.soft(pairs, units=options.units, layer=options.layer, progress=progress)
+    """The links of each pair, with their weights."""
+    soft = aligner.soft(pairs, units=options.units, layer=options.layer, progress=progress)
     return (linked(each, options) for each in soft)
 
 
-def linked(soft: Soft, options: Aligning) -> Alignment:
+def linked(soft: Soft, options: AlignmentOptions) -> Alignment:
     """The links of one pair."""
     forward, backward = soft
     if backward is None or options.symmetry == "forward":
         return Alignment(options.rule(forward.weights, forward.nothing), forward.weights)
-    there, back = (options.rule(each.weights, each.nothing) for each in (forward, backward))
+    links, reverse = (options.rule(each.weights, each.nothing) for each in (forward, backward))
     if options.symmetry == "backward":
-        return Alignment(swapped(back), backward.weights.mT)
+        return Alignment(swapped(reverse), backward.weights.mT)
     both = product(forward.weights, backward.weights)
     if options.symmetry == "product":
         return Alignment(Threshold(options.threshold, null=1.0)(both), both)
-    return Alignment(symmetrize(options.symmetry, there, swapped(back)), both)
+    return Alignment(symmetrize(options.symmetry, links, swapped(reverse)), both)
 
 
 def agreement(forward: Iterable[Links], backward: Iterable[Links]) -> float:
-    """What share of all links two directions both have; each counts its own source first."""
+    """Share of links that both directions have; each has its own source first."""
     both, total = 0, 0
     for one, other in zip(forward, backward, strict=True):
         both += 2 * len(one & swapped(other))
@@ -135,14 +138,14 @@ def agreement(forward: Iterable[Links], backward: Iterable[Links]) -> float:
 
 
 def pair_unit_spans(codec: PairCodec, pair: Pair, units: str) -> tuple[list[Span], list[Span]]:
-    """Where the units of a pair's source and target lie."""
+    """The spans of the units of a pair's source and target."""
     sides = ((codec.source_tokenizer, pair.source), (codec.target_tokenizer, pair.target or ""))
     source, target = (unit_spans(units, text, how.encode(text).spans) for how, text in sides)
     return source, target
 
 
 def unit_texts(codec: PairCodec, pair: Pair, units: str) -> tuple[list[str], list[str]]:
-    """What the units of a pair's source and target say."""
+    """The texts of the units of a pair's source and target."""
     source, target = pair_unit_spans(codec, pair, units)
-    said = pair.target or ""
-    return [pair.source[a:b] for a, b in source], [said[a:b] for a, b in target]
+    text = pair.target or ""
+    return [pair.source[a:b] for a, b in source], [text[a:b] for a, b in target]

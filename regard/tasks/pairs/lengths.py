@@ -1,4 +1,4 @@
-"""How long a text may be that a trained model is asked about, unless told otherwise."""
+"""The default maximum length of a trained model's inputs."""
 
 import warnings
 
@@ -6,11 +6,11 @@ from regard.seq2seq.data import LengthWarning, MaxLength
 from regard.tasks.config.decoding import DecodingConfig
 
 FACTOR = 4
-"""How many times the longest training text: far beyond, no answer is worth its time."""
+"""Times the maximum training length: quality is poor far beyond it."""
 
 
 def default_max_length(longest: int, decoding: DecodingConfig | None = None) -> MaxLength:
-    """By the longest training text, unless the configuration says otherwise."""
+    """From the maximum training length, unless configured."""
     usual = FACTOR * longest
     if decoding is None:
         return MaxLength(usual, usual)
@@ -19,5 +19,5 @@ def default_max_length(longest: int, decoding: DecodingConfig | None = None) -> 
 
 
 def warn_length(line: str) -> None:
-    """What a program is told of a truncated or skipped text, unless it sets `note`."""
+    """The default `note`: warn of a truncated or skipped text."""
     warnings.warn(line, LengthWarning, stacklevel=2)

@@ -1,4 +1,4 @@
-"""Given alignments for guided training, line by line beside the pairs that they belong to."""
+"""Given alignments for guided training, a line for each pair."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ class LinkedPairs:
     Args:
         corpus: The pairs.
         lines: A line of links for each of them.
-        units: What the links count: "word" or "char".
+        units: The units of the links: "word" or "char".
     """
 
     def __init__(self, corpus: Corpus[Pair], lines: Lines, units: str) -> None:
@@ -41,7 +41,7 @@ class LinkedPairs:
         return {**self._corpus.fingerprints(), "links": self._lines.digest}
 
     def faults(self, *, duplicates: bool = True) -> Iterator[Fault]:
-        """Those of the pairs; then those of the links, of the pairs that have none."""
+        """The faults of the pairs; then, for pairs without any, those of their links."""
         bad = set()
         for fault in self._corpus.faults(duplicates=duplicates):
             if fault.severe:
@@ -77,6 +77,6 @@ class LinkedPairs:
 
 
 def _guiding(given: Gold) -> list[tuple[int, int]]:
-    """The links that guide a word: its sure ones if it has any, else the possible ones."""
+    """The links used for guidance: a word's sure ones if it has any, else the possible ones."""
     surely = {target for _, target in given.sure}
     return sorted(given.sure | {link for link in given.possible if link[1] not in surely})

@@ -1,4 +1,4 @@
-"""Pairs of text from files, as the configuration of a task says."""
+"""Open files of pairs by a task's configuration."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ def open_pair_files(data: PairFilesConfig, paths: Sequence[str]) -> PairCorpus:
 
 
 def open_gold_pairs(data: PairFilesConfig, paths: Sequence[str]) -> PairCorpus:
-    """The same, however long: what a model is asked about is bounded by its tokens."""
+    """The same without a limit in characters: inputs of inference are bounded in tokens."""
     return open_pairs(paths, fields=(data.fields[0], data.fields[1]), longest=sys.maxsize)
 
 

@@ -40,7 +40,7 @@ class PairTokenizers(Artifacts):
 
 
 def fit_tokenizers(config: AnyTokenizerConfig, examples: Examples[Pair]) -> PairTokenizers:
-    """Those that the training pairs need."""
+    """Fit the tokenizers to the training pairs."""
     pairs = list(examples.items())
     sources, targets = [pair.source for pair in pairs], [pair.target or "" for pair in pairs]
     match config:

@@ -1,4 +1,4 @@
-"""Translate: a file of pairs in, a model out that writes a target for each source."""
+"""Translate: an encoder–decoder trained on a file of pairs."""
 
 from regard.tasks.translate.task import TASK
 from regard.tasks.translate.translator import Translator

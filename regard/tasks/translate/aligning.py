@@ -1,4 +1,4 @@
-"""Soft word alignments of given pairs, by what a translator reads for them."""
+"""Soft word alignments of given pairs, by a translator's attention."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -16,12 +16,12 @@ from regard.tasks.translate.oov_check import check_oov
 if TYPE_CHECKING:
     from regard.tasks.translate.translator import Translator
 
-TRIED = 200
-"""By how many pairs two directions agree on their layers."""
+MAX_PAIRS = 200
+"""Number of pairs by which the layers of two directions are chosen."""
 
 
 class ByAttention:
-    """Aligns by what a translator reads; or two, one for each direction.
+    """Aligns by the attention of a translator, or of two, one for each direction.
 
     Args:
         one: From source to target.
@@ -35,13 +35,13 @@ class ByAttention:
         self.one, self.other, self.codec = one, other, one.codec
 
     def check(self, pairs: ValidatedCorpus[Pair]) -> None:
-        """Raise if a vocabulary cannot spell what it is given as a target."""
+        """Raise if a target has characters that are not in the vocabulary."""
         check_oov(self.one, pairs)
         if self.other is not None:
             check_oov(self.other, pairs, swapped=True)
 
     def bounded(self, pair: Pair) -> Pair:
-        """As much of the pair as each direction may read; nothing if it is skipped."""
+        """The pair truncated to the maximum length of each direction; empty if it is skipped."""
         kept = self.one.bounded(pair) or pair.emptied()
         if self.other is None:
             return kept
@@ -55,21 +55,20 @@ class ByAttention:
         layer: str = "",
         progress: Progress | None = None,
     ) -> Iterator[Soft]:
-        """What each direction reads, by the layers on which they agree best."""
+        """The attention of each direction, by the layers that agree best."""
         if self.other is None:
             alone = soft_alignments(self.one, pairs, units=units, layer=layer, progress=progress)
             yield from ((each, None) for each in alone)
             return
         pairs = BoundedPairs(pairs, self.bounded)  # the same words for both
-        layer, back = agreeing_layers(self.one, self.other, pairs, units, layer)
+        layer, reverse_layer = agreeing_layers(self.one, self.other, pairs, units, layer)
         swapped = (pair.swapped() for pair in pairs)
-        there = soft_alignments(self.one, pairs, units=units, layer=layer, progress=progress)
-        yield from zip(
-            there, soft_alignments(self.other, swapped, units=units, layer=back), strict=True
-        )
+        forward = soft_alignments(self.one, pairs, units=units, layer=layer, progress=progress)
+        backward = soft_alignments(self.other, swapped, units=units, layer=reverse_layer)
+        yield from zip(forward, backward, strict=True)
 
 
-def check_reads(translator: "Translator") -> None:
+def check_has_attention(translator: "Translator") -> None:
     """Raise if none of its models has attention."""
     if not translator.readers:
         raise ConfigError(
@@ -86,16 +85,16 @@ def soft_alignments(
     layer: str = "",
     progress: Progress | None = None,
 ) -> Iterator[UnitWeights]:
-    """For each pair what the units of its target read of those of its source.
+    """The attention of each pair's target units to its source units.
 
     Args:
-        translator: Whose attention it is.
-        pairs: Sources with their targets, in bounded memory however many there are.
+        translator: The translator.
+        pairs: Sources with their targets; streamed in bounded memory.
         units: "word", "subword" or "char".
-        layer: Whose reading: "decoder.2", "decoder.2/head.1", "decoder.0+1"; if empty, the usual.
-        progress: Hears how many pairs are done.
+        layer: "decoder.2", "decoder.2/head.1", "decoder.0+1"; if empty, the default.
+        progress: Called with the number of pairs done.
     """
-    check_reads(translator)  # told before anything is computed
+    check_has_attention(translator)  # raises before anything is computed
     kept = (translator.bounded(pair) or pair.emptied() for pair in pairs)
     return windowed(
         kept,
@@ -112,29 +111,29 @@ def agreeing_layers(
     units: str = "word",
     layer: str = "",
 ) -> tuple[str, str]:
-    """The layers of two directions whose links agree best on some pairs; no gold is looked at.
+    """The layers of two directions whose links agree best on some pairs; no gold is used.
 
-    If a layer of the first direction is named, only the other's is chosen.
+    If a layer of the first direction is given, only the other's is chosen.
     """
-    some = [pair for pair in pairs[:TRIED] if pair.target]
+    some = [pair for pair in pairs[:MAX_PAIRS] if pair.target]
     sides = forward, backward
     swapped = [pair.swapped() for pair in some]
     links = []
     for translator, given in zip(sides, (some, swapped), strict=True):
-        own = {}
-        named = [layer] if layer and translator is forward else _tried(translator)
-        for name in named:
+        by_layer = {}
+        names = [layer] if layer and translator is forward else _candidates(translator)
+        for name in names:
             soft = soft_alignments(translator, given, units=units, layer=name)
-            own[name] = [Argmax()(each.weights, each.nothing) for each in soft]
-        links.append(own)
+            by_layer[name] = [Argmax()(each.weights, each.nothing) for each in soft]
+        links.append(by_layer)
     return max(
         ((one, other) for one in links[0] for other in links[1]),
         key=lambda chosen: agreement(links[0][chosen[0]], links[1][chosen[1]]),
     )
 
 
-def _tried(translator: "Translator") -> list[str]:
-    """What may be where words look for their like: a layer as it is, or a token later."""
+def _candidates(translator: "Translator") -> list[str]:
+    """Layers that may hold the alignment: at the token's own step, or at the next one."""
     if is_guided(translator.config):
         return [usual_layer(translator.config)]
     known = layers(translator.config)
@@ -151,14 +150,14 @@ def _batch(
 def by_pair(
     translator: "Translator", batch: SourceTarget, pairs: Sequence[Pair], units: str, layer: str
 ) -> list[UnitWeights]:
-    """For each row of a batch what the units of its target read of those of its source."""
+    """For each row of a batch, the attention of its target units to its source units."""
     assert batch.target is not None
     weights = token_weights(translator.readers, batch, layer)
     found = []
     for row, pair in enumerate(pairs):
         source_spans, target_spans = batch.source.spans[row], batch.target.spans[row][1:-1]
-        own = weights[row, : len(target_spans), : len(source_spans)]
+        tokens = weights[row, : len(target_spans), : len(source_spans)]
         target_units = unit_spans(units, pair.target or "", target_spans)
         source_units = unit_spans(units, pair.source, source_spans)
-        found.append(pool_to_units(own, target_spans, source_spans, target_units, source_units))
+        found.append(pool_to_units(tokens, target_spans, source_spans, target_units, source_units))
     return found

@@ -1,4 +1,4 @@
-"""What a translator looked at for one text, by units that people count in."""
+"""The attention map of a translator for one pair, by words, subwords or characters."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -12,7 +12,7 @@ from regard.seq2seq.errors import DataError
 from regard.tasks.pairs.aligning import pair_unit_spans
 from regard.tasks.plots import AttentionMap
 from regard.tasks.plots.terminal_text import isolate
-from regard.tasks.translate.forced_attention import check_has_attention, forced_attention
+from regard.tasks.translate.forced_attention import bounded_pair, forced_attention
 from regard.tasks.translate.layer_choice import layers, usual_layer
 
 if TYPE_CHECKING:
@@ -30,17 +30,17 @@ def attention_map(
     layer: str = "",
     maps: str = "one",
 ) -> AttentionMap:
-    """What was read of a source when each word of its target was predicted.
+    """The attention to the source for each unit of the target.
 
     Args:
-        translator: Who reads.
-        pair: What is read, and for what.
+        translator: The translator.
+        pair: Source and target.
         forced: Was the target given? Else it is the model's own answer.
         units: "word", "subword" or "char".
-        layer: Whose reading, as in "decoder.2"; the model's own choice if empty.
+        layer: Layer or head, as in "decoder.2"; the model's default if empty.
         maps: "one", "several" (the heads of the layer if it is named, else the layers), "all".
     """
-    pair = check_has_attention(translator, pair)
+    pair = bounded_pair(translator, pair)
     texts = (pair.source, pair.target or "")
     source, target = (
         [text[start:end].strip() or " " for start, end in spans]
@@ -62,10 +62,10 @@ def attention_map(
 
 
 def answered(translator: "Translator", item: Pair) -> Pair:
-    """As much of the item as may be read, with its target or with the model's own answer."""
+    """The item truncated to the maximum length, with its target or the model's own answer."""
     if not item.source.strip():
-        raise DataError("the text is empty. Give one that can be read.")
-    source = check_has_attention(translator, replace(item, target=None)).source
+        raise DataError("the source is empty. Give a text with words.")
+    source = bounded_pair(translator, replace(item, target=None)).source
     target = item.target
     if target is None:
         target = translator.predict([source])[0].text
@@ -73,7 +73,7 @@ def answered(translator: "Translator", item: Pair) -> Pair:
             raise DataError("the model's answer is empty, so it has no words. Give a target.")
     if not target.strip():
         raise DataError("the target is empty. Give one with words, or none for the model's own.")
-    return check_has_attention(translator, Pair(source, target, item.line))
+    return bounded_pair(translator, Pair(source, target, item.line))
 
 
 def _one(translator: "Translator", layer: str) -> list[str]:
@@ -85,7 +85,7 @@ def _several(translator: "Translator", layer: str) -> list[str]:
 
 
 def _all(translator: "Translator", layer: str) -> list[str]:
-    """The one that is shown first, the other layers, and every head."""
+    """The default layer first, then the other layers and every head."""
     known = layers(translator.config)
     heads = [head for name in known for head in _heads(translator, name)]
     return list(dict.fromkeys([*_one(translator, layer), *known, *heads]))
@@ -95,7 +95,7 @@ CHOICES: Mapping[str, Choice] = {"one": _one, "several": _several, "all": _all}
 
 
 def _heads(translator: "Translator", layer: str) -> list[str]:
-    """The names of a layer's heads; a head is its own only one."""
+    """The names of a layer's heads; a head is its own."""
     config = translator.config.model
     if config.kind != "transformer":
         return []
@@ -104,7 +104,7 @@ def _heads(translator: "Translator", layer: str) -> list[str]:
 
 
 def named(translator: "Translator", layer: str) -> str:
-    """A layer for people: its name says whether it is the mean of several heads."""
+    """The caption of a layer: says whether it is the mean of several heads."""
     config, name = translator.config.model, layer or usual_layer(translator.config)
     if config.kind != "transformer" or "/" in name:
         return name or "decoder"

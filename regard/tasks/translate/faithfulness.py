@@ -1,8 +1,7 @@
-"""How far what was read can be trusted to be what mattered.
+"""Faithfulness of a translator's attention, by erasure (Li 2016).
 
-A weight says what was looked at, not what was needed. So each word of the source is left out in
-turn, and the same target is scored again (Li 2016): by how much does the log-probability of each
-of its words fall?
+A weight says what was attended to, not what was needed. So each source word is left out in turn and
+the same target is scored again: by how much does the log-probability of each target word drop?
 """
 
 import unicodedata
@@ -18,31 +17,31 @@ from regard.seq2seq.data import Pair
 from regard.seq2seq.protocols import Stepper
 from regard.tasks.faithfulness import Faithfulness
 from regard.tasks.pairs.aligning import pair_unit_spans
-from regard.tasks.translate.forced_attention import check_has_attention, forced_attention
+from regard.tasks.translate.forced_attention import bounded_pair, forced_attention
 from regard.tasks.translate.layer_choice import usual_layer
 
 if TYPE_CHECKING:
     from regard.tasks.translate.translator import Translator
 
-MOST = 64
-"""So many words of a source are left out at most: those that are read most."""
+MAX_ERASED = 64
+"""Maximum number of erased source words: those with the most attention."""
 
 TOKENS = 4096
-"""In a batch of sources with a word left out."""
+"""Maximum tokens in a batch of sources with a word left out."""
 
 
 def measure_faithfulness(
     translator: "Translator", pair: Pair, *, units: str = "word", layer: str = ""
 ) -> Faithfulness:
-    """Read, leave out, score again."""
-    layer, pair = layer or usual_layer(translator.config), check_has_attention(translator, pair)
+    """Attention weights, and the drops by erasure."""
+    layer, pair = layer or usual_layer(translator.config), bounded_pair(translator, pair)
     soft = forced_attention(translator, pair, units, [layer])[layer]
     spans = pair_unit_spans(translator.codec, pair, units)
     source, target = (
-        [text[start:end] for start, end in own]
-        for text, own in zip((pair.source, pair.target or ""), spans, strict=True)
+        [text[start:end] for start, end in side]
+        for text, side in zip((pair.source, pair.target or ""), spans, strict=True)
     )
-    erased = sorted(soft.weights.sum(0).argsort(descending=True)[:MOST].tolist())
+    erased = sorted(soft.weights.sum(0).argsort(descending=True)[:MAX_ERASED].tolist())
     drops = erasure(translator, pair, [spans[0][place] for place in erased], spans[1])
     punctuation, end = _shares(translator, pair, layer)
     everything = torch.cat([soft.weights, soft.nothing[:, None]], 1)
@@ -56,19 +55,22 @@ def measure_faithfulness(
 def erasure(
     translator: "Translator", pair: Pair, erased: Sequence[Span], units: Sequence[Span]
 ) -> Float[Tensor, "unit erased"]:
-    """By how much the log-probability of each unit of the target falls without parts of the source.
+    """The drop in each target unit's log-probability without each of some source spans.
 
     Args:
-        translator: Who is asked.
-        pair: The source and the target that it is held to.
-        erased: The parts of the source, each left out alone.
-        units: Where the units of the target lie.
+        translator: The translator.
+        pair: The source, and the target that is forced.
+        erased: Spans of the source, each left out alone.
+        units: Spans of the target's units.
     """
-    asked = [pair, *(Pair(without(pair.source, span), pair.target, pair.line) for span in erased)]
+    variants = [
+        pair,
+        *(Pair(without(pair.source, span), pair.target, pair.line) for span in erased),
+    ]
     size = max(1, TOKENS // max(translator.codec.sizes(pair)))
     rows = []
-    for first in range(0, len(asked), size):
-        some = asked[first : first + size]
+    for first in range(0, len(variants), size):
+        some = variants[first : first + size]
         batch = translator.codec.collate(range(len(some)), some)
         device = next(translator.model.parameters()).device
         rows.append(token_log_probs(translator.model, batch.to(device)).cpu())
@@ -79,7 +81,7 @@ def erasure(
 
 
 def without(text: str, span: Span) -> str:
-    """The text without a part; where a whole word goes, so does the space beside it.
+    """The text without a span; a space next to a removed word is removed, too.
 
     >>> without("we drink coffee", (3, 8)), without("we drink", (3, 8)), without("abc", (1, 2))
     ('we coffee', 'we', 'ac')
@@ -91,7 +93,7 @@ def without(text: str, span: Span) -> str:
 
 
 def token_log_probs(model: Stepper, batch: SourceTarget) -> Float[Tensor, "batch token"]:
-    """What each token of the targets is worth, `END` included; all have the same length."""
+    """The log-probability of each target token, EOS included; all targets have one length."""
     assert batch.target is not None
     state, found = model.start(batch, 1), []
     ids = batch.target.ids
@@ -104,13 +106,13 @@ def token_log_probs(model: Stepper, batch: SourceTarget) -> Float[Tensor, "batch
 
 
 def entropies(weights: Float[Tensor, "target source"]) -> list[float]:
-    """Of each row, in bits: 0 if all lies on one word, log₂ n if it lies on n alike."""
+    """The entropy of each row, in bits: 0 for one word, log₂ n if uniform over n."""
     shares = weights / weights.sum(-1, keepdim=True).clamp(min=torch.finfo(weights.dtype).tiny)
     return (torch.special.entr(shares).sum(-1) / torch.log(torch.tensor(2.0))).tolist()
 
 
 def _belonging(tokens: Sequence[Span], units: Sequence[Span]) -> Float[Tensor, "token unit"]:
-    """1 where a token belongs to a unit: to the one with most of it."""
+    """1 where a token belongs to a unit: the one with the largest overlap."""
     found = torch.zeros(len(tokens), len(units))
     for row, (start, end) in enumerate(tokens):
         common = [min(end, last) - max(start, first) for first, last in units]
@@ -120,14 +122,14 @@ def _belonging(tokens: Sequence[Span], units: Sequence[Span]) -> Float[Tensor, "
 
 
 def _shares(translator: "Translator", pair: Pair, layer: str) -> tuple[float, float]:
-    """Of the reading of all tokens, what lies on punctuation, and on the end."""
+    """Shares of all tokens' attention on punctuation and on EOS."""
     soft = forced_attention(translator, pair, "subword", [layer])[layer]
     spans = pair_unit_spans(translator.codec, pair, "subword")[0]
-    signs = [_is_punctuation(pair.source[start:end]) for start, end in spans]
+    punctuation = [_is_punctuation(pair.source[start:end]) for start, end in spans]
     total = (soft.weights.sum() + soft.nothing.sum()).clamp(min=1e-9)
-    return float(soft.weights[:, signs].sum() / total), float(soft.nothing.sum() / total)
+    return float(soft.weights[:, punctuation].sum() / total), float(soft.nothing.sum() / total)
 
 
 def _is_punctuation(text: str) -> bool:
-    signs = text.strip()
-    return bool(signs) and all(unicodedata.category(sign)[0] in "PS" for sign in signs)
+    characters = text.strip()
+    return bool(characters) and all(unicodedata.category(each)[0] in "PS" for each in characters)

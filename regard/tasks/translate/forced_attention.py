@@ -1,7 +1,7 @@
-"""What was read when each unit of a target was predicted: of any layer and head, in one pass.
+"""Attention weights of a forced target: of any layer and head, in one forward pass.
 
-An alignment may be better read a token later, in layers that still think of the token before (Chen
-2020); a picture shows what the model had read when it said a word.
+An alignment may be better at the next step, in layers that represent the previous token (Chen
+2020); an attention map shows the weights that each token was predicted with.
 """
 
 from collections.abc import Iterable
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from regard.tasks.translate.translator import Translator
 
 
-def check_has_attention(translator: "Translator", pair: Pair) -> Pair:
-    """As much of the pair as may be read; raise if that is nothing."""
+def bounded_pair(translator: "Translator", pair: Pair) -> Pair:
+    """The pair truncated to the maximum length; raises if it is skipped."""
     kept = translator.bounded(pair)
     if kept is None:
-        raise DataError("the text is too long and too_long is skip. Give a shorter one.")
+        raise DataError("the pair is too long and too_long is skip. Give a shorter one.")
     return kept
 
 
@@ -30,29 +30,27 @@ def check_has_attention(translator: "Translator", pair: Pair) -> Pair:
 def forced_attention(
     translator: "Translator", pair: Pair, units: str, names: Iterable[str]
 ) -> dict[str, UnitWeights]:
-    """By name: what the units of the target read of those of the source.
+    """By name: the attention of the target's units to those of the source.
 
     Args:
-        translator: Who reads.
+        translator: The translator.
         pair: A source and its target.
         units: "word", "subword" or "char".
-        names: Layers or heads, as in "decoder.2" or "decoder.2/head.1"; an empty one is the
-            reading of a decoder that has but one.
+        names: Layers or heads, as in "decoder.2" or "decoder.2/head.1"; an empty one is the only
+            attention of a decoder.
     """
     if not translator.model.decoder.has_attention:
         raise ConfigError(
-            f"a model of kind {translator.config.model.kind} has no attention, so it looks at "
-            'nothing. Train another: model.kind = "bahdanau", say.'
+            f"a model of kind {translator.config.model.kind} has no attention, so there is nothing "
+            'to show. Train another: model.kind = "bahdanau", say.'
         )
     batch = translator.codec.collate([0], [pair])
     assert batch.target is not None
     device = next(translator.model.parameters()).device
-    readings = translator.model.read(batch.to(device))
+    maps = translator.model.read(batch.to(device))
     target, source = batch.target.spans[0][1:-1], batch.source.spans[0]
     sides = unit_spans(units, pair.target or "", target), unit_spans(units, pair.source, source)
     return {
-        name: pool_to_units(
-            choose_map(readings, name)[0, : len(target)].cpu(), target, source, *sides
-        )
+        name: pool_to_units(choose_map(maps, name)[0, : len(target)].cpu(), target, source, *sides)
         for name in names
     }

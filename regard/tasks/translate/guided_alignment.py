@@ -1,4 +1,4 @@
-"""Which reading given links guide."""
+"""Guided alignment: which layer or head is trained towards given links."""
 
 import re
 
@@ -9,12 +9,12 @@ from regard.tasks.config.translate import TranslateConfig
 
 
 def is_guided(config: TranslateConfig) -> bool:
-    """Do given links count in its training?"""
+    """Is it trained with guided alignment?"""
     return bool(config.data.links and config.training.links)
 
 
 def check_guided_alignment(config: TranslateConfig) -> None:
-    """Raise if the model has no reading that links could guide, or not the one that is named."""
+    """Raise if the model has no attention to guide, or lacks the configured layer."""
     model, layer = config.model, config.training.links_layer
     if not is_guided(config):
         return
@@ -40,10 +40,10 @@ def check_guided_alignment(config: TranslateConfig) -> None:
 
 
 def guided_alignment_layer(config: TranslateConfig) -> str:
-    """The reading that links guide, or would: where a token can look for its like.
+    """The layer that is guided, or would be.
 
-    In a Transformer that is the first layer, a token later: what asks is the token itself (Chen
-    2020). Before, the layer would have to know where the word stands that it is about to say.
+    In a Transformer that is the first layer at the next step, where the query is the token itself
+    (Chen 2020). One step earlier, the layer would have to predict the aligned word first.
     """
     chosen = config.training.links_layer
     if chosen or not isinstance(config.model, TransformerConfig):

@@ -1,4 +1,4 @@
-"""Alignments of a translator's own answers: each hypothesis with what its very tokens read."""
+"""Alignments of a translator's own answers, by the attention of each hypothesis's own tokens."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -7,7 +7,7 @@ from regard.seq2seq.alignment import UnitWeights, piece_spans
 from regard.seq2seq.data import Pair, plan_batches
 from regard.seq2seq.data.windows import TOKENS
 from regard.seq2seq.protocols import Prediction
-from regard.tasks.translate.aligning import by_pair, check_reads
+from regard.tasks.translate.aligning import by_pair, check_has_attention
 
 if TYPE_CHECKING:
     from regard.tasks.translate.translator import Translator
@@ -21,40 +21,41 @@ def hypothesis_alignments(
     units: str = "word",
     layer: str = "",
 ) -> list[UnitWeights]:
-    """For each answer what its units read of those of its source.
+    """For each answer, the attention of its units to those of its source.
 
-    A hypothesis is read again with its own tokens, however it was found. What a step of the search
-    showed would be too little: a Transformer's step shows its last layer only, and its last token
-    has read nothing yet when a hypothesis is cut off.
+    Each hypothesis is forced with its own tokens. The weights of the search steps would not do: a
+    Transformer's step has its last layer only, and the last token of a truncated hypothesis has no
+    step after it.
 
     Args:
-        translator: Who answered; of several models that read, the mean is taken.
-        sources: For each answer the text that it answers.
+        translator: The translator; for an ensemble, the mean of its members with attention.
+        sources: The source of each answer.
         answers: As `translator.stream` gives them.
         units: "word", "subword" or "char".
         layer: As in `soft_alignments`.
     """
-    check_reads(translator)
+    check_has_attention(translator)
     pairs = [
-        _read(translator, Pair(source, answer.text, line))
+        _bounded(translator, Pair(source, answer.text, line))
         for line, (source, answer) in enumerate(zip(sources, answers, strict=True))
     ]
     sizes = [len(answer.source) + len(answer.tokens) + 2 for answer in answers]
     found: dict[int, UnitWeights] = {}
     for numbers in plan_batches(sizes, seed=0, epoch=0, tokens=TOKENS):
         some = [pairs[number] for number in numbers]
-        own = [answers[number] for number in numbers]
-        spans = [piece_spans(answer.text, answer.target) for answer in own]
-        batch = translator.codec.collate_hypotheses(some, [answer.tokens for answer in own], spans)
+        chosen = [answers[number] for number in numbers]
+        spans = [piece_spans(answer.text, answer.target) for answer in chosen]
+        tokens = [answer.tokens for answer in chosen]
+        batch = translator.codec.collate_hypotheses(some, tokens, spans)
         found.update(zip(numbers, by_pair(translator, batch, some, units, layer), strict=True))
     return [found[number] for number in range(len(answers))]
 
 
-def _read(translator: "Translator", pair: Pair) -> Pair:
-    """What was read of the source when it was answered; that it was less was noted then."""
-    source = translator.max_length(translator.codec, Pair(pair.source, None, pair.line), _heard)
+def _bounded(translator: "Translator", pair: Pair) -> Pair:
+    """The source truncated as it was for the answer, which was noted then."""
+    source = translator.max_length(translator.codec, Pair(pair.source, None, pair.line), _ignore)
     return Pair(source.source if source else "", pair.target, pair.line)
 
 
-def _heard(_: str) -> None:
-    """Nothing new."""
+def _ignore(_: str) -> None:
+    """A note that was given before."""

@@ -1,4 +1,4 @@
-"""Which reading belongs to which token: of a layer or a head that is named, or of the usual one."""
+"""The choice of a layer or head: the one that is named, or the default."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,21 +18,21 @@ Weights = Float[Tensor, "batch target source"]
 
 @dataclass(frozen=True, slots=True)
 class LayerChoice:
-    """A model with attention, and whose reading of it is taken where none is named."""
+    """A model with attention, and its default layer."""
 
     model: EncoderDecoder
     usual: str
 
 
 def layers(config: TranslateConfig) -> list[str]:
-    """The names of a model's layers that read the source; one empty name if there is but one."""
+    """The names of a model's cross-attention layers; one empty name if there is only one."""
     if config.model.kind != "transformer":
         return [""]
     return [f"decoder.{number}" for number in range(config.model.layers)]
 
 
 def usual_layer(config: TranslateConfig) -> str:
-    """The one that was guided; else the layer before the last, often an alignment (Garg 2019)."""
+    """The guided layer; else the penultimate one, often the best alignment (Garg 2019)."""
     if is_guided(config):
         return guided_alignment_layer(config)
     known = layers(config)
@@ -41,15 +41,15 @@ def usual_layer(config: TranslateConfig) -> str:
 
 @torch.inference_mode()
 def token_weights(readers: Sequence[LayerChoice], batch: SourceTarget, layer: str = "") -> Weights:
-    """Row t is what token t of the target, `BEGIN` not counted, reads: the mean over the models.
+    """Row t has the attention weights of target token t, BOS not counted: the mean over models.
 
     Args:
-        readers: Whose readings.
+        readers: Models with attention.
         batch: With targets.
-        layer: As `attention_maps.choose_map` takes it; if empty, each model's usual one.
+        layer: As in `attention_maps.choose_map`; if empty, each model's default.
     """
-    own = []
+    maps = []
     for reader in readers:
         given = batch.to(next(reader.model.parameters()).device)
-        own.append(choose_map(reader.model.read(given), layer or reader.usual).cpu())
-    return own[0] if len(own) == 1 else torch.stack(own).mean(0)
+        maps.append(choose_map(reader.model.read(given), layer or reader.usual).cpu())
+    return maps[0] if len(maps) == 1 else torch.stack(maps).mean(0)

@@ -1,4 +1,4 @@
-"""How much a search holds at once: a wider beam gets smaller batches, and the widest an error."""
+"""Memory of a search: large beams get smaller batches, and too large ones an error."""
 
 from typing import TypedDict
 
@@ -8,36 +8,36 @@ from regard.seq2seq.decoding import Beam, Sampling
 from regard.seq2seq.protocols import Search
 
 NUMBERS = 2**30
-"""How many numbers of one kind a search may hold for one sentence: 4 GiB in float32."""
+"""Maximum size of one tensor of a search for one sentence: 4 GiB in float32."""
 
-TOGETHER = 2**26
-"""How many log-probabilities a batch of several sentences may have in a step."""
+MAX_LOG_PROBS = 2**26
+"""Maximum number of log-probabilities in a step of a batch of several sentences."""
 
 SENTENCES, TOKENS, NARROW = 64, 4096, 32
-"""The largest batch, for beams that are no wider than the last."""
+"""The largest batch, and up to which beam size it is used."""
 
 
 class Batches(TypedDict):
-    """How full a batch of sources may be."""
+    """Maximum size of a batch of sources."""
 
     sentences: int
     tokens: int
 
 
 def batches(search: Search, vocabulary: int) -> Batches:
-    """As large as ever for the usual beams; for others so that all beams together fit.
+    """The largest batch for usual beam sizes; smaller for large beams, so that they fit.
 
     >>> batches(Beam(5), 32_000), batches(Beam(1000), 32_000)
     ({'sentences': 64, 'tokens': 4096}, {'sentences': 2, 'tokens': 131})
     """
     width = _width(search)
-    fitting = max(1, TOGETHER // (width * vocabulary))
+    fitting = max(1, MAX_LOG_PROBS // (width * vocabulary))
     tokens = TOKENS * NARROW // max(NARROW, width)
     return {"sentences": min(SENTENCES, fitting), "tokens": max(1, tokens)}
 
 
 def check_memory(width: int, vocabulary: int, most: MaxLength) -> None:
-    """Raise if one sentence alone could need more than any machine is likely to have."""
+    """Raise if one sentence alone could exceed `NUMBERS`."""
     if width * vocabulary > NUMBERS:
         raise OptionError(
             f"beam is {width} and the vocabulary has {vocabulary} tokens. Give a beam of "

@@ -1,4 +1,4 @@
-"""Targets that a vocabulary cannot spell, told before anything is computed."""
+"""Out-of-vocabulary characters of targets, reported before anything is computed."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -15,15 +15,15 @@ def check_oov(
 ) -> None:
     """Raise if a target has a character that no token of the vocabulary has.
 
-    A vocabulary of words spells nothing: what it lacks is one unknown word as any other.
+    A vocabulary of words is not checked: it maps any unknown word to UNK.
 
     Args:
-        translator: Who is to be given the targets.
-        pairs: These.
+        translator: The translator that is forced to the targets.
+        pairs: The pairs.
         swapped: Are their sources its targets?
     """
-    text = translator.codec.target_tokenizer
-    if text.kind == "words":
+    tokenizer = translator.codec.target_tokenizer
+    if tokenizer.kind == "words":
         return
 
     def lines() -> Iterable[tuple[int, str]]:
@@ -36,9 +36,8 @@ def check_oov(
             yield pair.line, target
 
     side = pairs.corpus.paths[0 if swapped else -1]
-    for fault in unknown_characters(text, lines(), side):
+    for fault in unknown_characters(tokenizer, lines(), side):
         raise DataError(
-            f"{format_fault(fault)}. The model cannot be given such a target: mend it, or "
-            "align by a run "
-            "that was trained on such text."
+            f"{format_fault(fault)}. The model cannot be forced to such a target: correct it, or "
+            "align by a run that was trained on such text."
         )

@@ -86,7 +86,7 @@ TASK = Task(
     ),
     usage="regard predict {} input.txt",
     scores_note="BLEU and exact matches are of greedy answers; `regard evaluate` gives them with "
-    "intervals and signatures, on pairs that nothing was chosen by.",
+    "intervals and signatures, on a test set that no checkpoint was selected by.",
     packages=("sacrebleu",),
     check=check_guided_alignment,
     open=lambda config, paths: open_pair_files(config.data, paths),

@@ -1,4 +1,4 @@
-"""A trained translator: texts in, answers with their scores and weights out."""
+"""A trained translator: texts in, answers with scores and attention weights out."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -43,17 +43,17 @@ from regard.tasks.translate.validation import token_terms
 
 
 class Translator:
-    """The `Predictor` of translate, with nearly every ability there is.
+    """The `Predictor` of translate, with all abilities.
 
     translator = regard.load("runs/dates")
     translator.predict(["3 May 1979"])[0].text
 
     Args:
-        model: What answers.
+        model: The model.
         codec: Texts to tokens and back.
         config: The configuration of its run.
-        about: Which weights these are, for people.
-        unknown: What stands for unknown words; None leaves their sign.
+        about: Which weights these are, for notes.
+        unknown: Replacement of UNK; None leaves it.
     """
 
     def __init__(
@@ -69,15 +69,15 @@ class Translator:
         self.others: list[Translator] = []
         """The other members of the ensemble."""
         self.decoding: Search | None = None
-        """How answers are found; None: as the configuration says."""
+        """The search; None: as configured."""
         self.max_length: MaxLength = default_max_length(config.data.longest, config.decoding)
-        """How long a source and an answer may be; `dataclasses.replace` gives another."""
+        """Maximum length of a source and an answer; change it by `dataclasses.replace`."""
         self.note: Note = warn_length
-        """Hears of each line that was truncated or skipped."""
+        """Called for each line that was truncated or skipped."""
 
     @property
     def readers(self) -> list[LayerChoice]:
-        """Those of its models that have attention."""
+        """Its models with attention."""
         return [
             LayerChoice(each.model, usual_layer(each.config))
             for each in (self, *self.others)
@@ -85,7 +85,7 @@ class Translator:
         ]
 
     def add_member(self, other: "Translator") -> None:
-        """Average its probabilities in, token by token; both must have the same tokens."""
+        """Add a member to the ensemble; all must have the same vocabularies."""
         if not isinstance(other, Translator):
             raise RunError(f"a {type(other).__name__} does not translate. Give alike runs.")
         pairs = (
@@ -95,8 +95,8 @@ class Translator:
         for side, ours, theirs in pairs:
             if ours.fingerprint() != theirs.fingerprint():
                 raise RunError(
-                    f"the models have different {side} tokens, so they cannot answer together. "
-                    "Train them on the same files, with other seeds."
+                    f"the models have different {side} vocabularies, so they cannot be an "
+                    "ensemble. Train them on the same files, with other seeds."
                 )
         if self.codec.copying != other.codec.copying:
             raise RunError("one of the models copies and the other does not. Give alike ones.")
@@ -104,7 +104,7 @@ class Translator:
         self.about = f"{self.about} + {other.about}"
 
     def search(self, beam: int | None = None, best: int = 1) -> Beam:
-        """The search that the configuration asks for."""
+        """Beam search as configured."""
         given = self.config.decoding
         check_int("beam", given.beam if beam is None else beam, 1, MAX_BEAM)
         width = max(check_int("best", best, 1, MAX_BEAM), given.beam if beam is None else beam)
@@ -115,13 +115,13 @@ class Translator:
     def sampling(
         self, temperature: float = 1.0, top_p: float = 1.0, count: int = 1, seed: int = 1
     ) -> Sampling:
-        """Answers drawn by how likely they are, as long as the configuration allows."""
+        """Sampling, with the configured length limit."""
         width = check_int("best", count, 1, MAX_BEAM)
         check_memory(width, len(self.codec.target_tokenizer), self.max_length)
         return Sampling(temperature, top_p, count, seed, self._longest())
 
     def bounded(self, pair: Pair) -> Pair | None:
-        """The pair as it may be read: truncated, or None if it is skipped, as `max_length` says."""
+        """The pair truncated to `max_length`; None if it is skipped."""
         return self.max_length(self.codec, pair, self.note)
 
     def stream(
@@ -131,7 +131,7 @@ class Translator:
         *,
         progress: Progress | None = None,
     ) -> Iterator[list[Prediction]]:
-        """For each source its answers, the best first; for an empty one an empty answer."""
+        """The answers to each source, the best first; an empty answer to an empty one."""
         sources = (_without_target(item, line) for line, item in enumerate(items, start=1))
         pairs = (self.bounded(pair) if pair.source.strip() else None for pair in sources)
         return self._answers(pairs, search or self.decoding or self.search(), progress)
@@ -165,7 +165,7 @@ class Translator:
     def attention(
         self, item: Pair, *, units: str = "", layer: str = "", maps: str = "one"
     ) -> AttentionMap:
-        """What was attended to when each word of the target, or of the answer, was predicted."""
+        """The attention for each word of the target, or of the model's own answer."""
         pair = answered(self, item)
         return attention_map(
             self, pair, forced=item.target is not None,
@@ -173,7 +173,7 @@ class Translator:
         )  # fmt: skip
 
     def faithfulness(self, item: Pair, *, units: str = "word", layer: str = "") -> Faithfulness:
-        """How far the weights say what mattered: source words are left out one by one."""
+        """The faithfulness of the attention weights, by erasing source words one by one."""
         return measure_faithfulness(self, answered(self, item), units=units, layer=layer)
 
     def score(
@@ -182,34 +182,34 @@ class Translator:
         *,
         progress: Progress | None = None,
     ) -> Iterator[Prediction]:
-        """For each pair its target as an answer, whose score is its log-probability.
+        """The target of each pair as an answer, whose score is its log-probability.
 
-        One that is skipped for its length has the score NaN.
+        A pair that is skipped for its length has the score NaN.
         """
         skipped = Prediction("", math.nan)
         pairs = (_with_target(item, line) for line, item in enumerate(items, start=1))
-        noticed, asked = tee(self.bounded(pair) for pair in pairs)
-        answers = self._answers(asked, Forced(PowerPenalty(0.0)), progress)
-        for pair, found in zip(noticed, answers, strict=True):
+        bounded, inputs = tee(self.bounded(pair) for pair in pairs)
+        answers = self._answers(inputs, Forced(PowerPenalty(0.0)), progress)
+        for pair, found in zip(bounded, answers, strict=True):
             yield skipped if pair is None else found[0]
 
     def aligner(self, reverse: "Translator | None" = None) -> ByAttention:
-        """Aligns given pairs by attention; with a translator of the other direction, by both."""
+        """Aligns given pairs by attention; with a translator of the reverse direction, by both."""
         if reverse is not None and not isinstance(reverse, Translator):
             raise RunError(
-                "--reverse: this run does not translate. Give one of the other direction."
+                "--reverse: this run does not translate. Give one of the reverse direction."
             )
         return ByAttention(self, reverse)
 
     def answer_alignments(
         self, items: Sequence[Pair], answers: Sequence[Prediction], *, units: str = "word"
     ) -> list[UnitWeights]:
-        """For each answer what its units attended to."""
+        """The attention of each answer's units to its source."""
         sources = [item.source for item in items]
         return hypothesis_alignments(self, sources, answers, units=units)
 
     def replace_unknown(self, dictionary: Mapping[str, str]) -> None:
-        """From now on, take unknown words from the source, translated by a dictionary."""
+        """Replace UNK by the attended source word, translated by a dictionary, from now on."""
         separator = "" if self.config.text.kind == "characters" else " "
         self.unknown = UnkReplacement(dict(dictionary), separator)
 
@@ -224,12 +224,12 @@ class Translator:
         progress: Progress | None,
     ) -> Iterator[list[Prediction]]:
         device = next(self.model.parameters()).device
-        asked = BatchedPredictor(
+        predictor = BatchedPredictor(
             self._stepper(), self.codec, WithoutGradients(search), device=device,
             replacement=self.unknown, rereader=self._reread if self.readers else None,
             **batches(search, len(self.codec.target_tokenizer)),
         )  # fmt: skip
-        return asked(pairs, progress)
+        return predictor(pairs, progress)
 
     def _stepper(self) -> Stepper:
         models = tuple(each.model for each in (self, *self.others))
@@ -238,10 +238,10 @@ class Translator:
     def _reread(
         self, pairs: Sequence[Pair], tokens: Sequence[Sequence[int]]
     ) -> list[Float[Tensor, "target source"]]:
-        """For each pair what the tokens of its answer read, as `answer_alignments` has it."""
+        """The attention weights of each answer's tokens, as in `answer_alignments`."""
         batch = self.codec.collate_hypotheses(pairs, tokens, [[] for _ in tokens])
         weights = token_weights(self.readers, batch)
-        return [own[: len(said)] for own, said in zip(weights, tokens, strict=True)]
+        return [rows[: len(answer)] for rows, answer in zip(weights, tokens, strict=True)]
 
     def _longest(self) -> OutputLimit:
         given = self.config.decoding

@@ -1,4 +1,4 @@
-"""How a model is judged while it learns: its loss on unseen pairs, and what it answers to some."""
+"""Validation of a translator: its loss on validation pairs, and metrics of decoded answers."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,19 +14,19 @@ from regard.seq2seq.training import Validation
 from regard.tasks.plots import AttentionMap, terminal_heatmap
 
 PAIRS, ANSWERED, SHOWN = 1000, 100, 3
-"""By how many pairs the loss is told at most, how many are answered, and how many shown."""
+"""Maximum number of pairs for the loss; how many are decoded, and how many are shown."""
 
 WIDEST = 72
-"""Columns of the widest picture that is shown as it goes."""
+"""Maximum width of an attention map that is shown during training, in columns."""
 
 
 class TranslationValidator:
-    """Tells the loss, BLEU and exact matches of a model on pairs that it does not learn from.
+    """Loss, BLEU and exact match of a model on validation pairs.
 
     Args:
-        pairs: Which these are; the first of them are taken.
-        codec: Makes batches of them.
-        watch: Which score tells the best weights; if not the loss, all are answered.
+        pairs: The validation pairs, of which the first are used.
+        codec: Collates them.
+        watch: The metric that selects the best checkpoint; if not the loss, all are decoded.
     """
 
     def __init__(self, pairs: Sequence[Pair], codec: PairCodec, watch: str = "loss") -> None:
@@ -38,27 +38,27 @@ class TranslationValidator:
         with torch.no_grad():
             found = list(token_terms(model, self.codec, self.pairs))
             answers = self._answers(model)
-        said = [answer.text for answer in answers]
+        texts = [answer.text for answer in answers]
         references = [pair.target or "" for pair in self.answered]
         scores = {
             "loss": sum(float(term.total) for term in found) / _counted(found),
-            "bleu": bleu(said, references).value,
-            "exact": exact_match(said, references).value,
+            "bleu": bleu(texts, references).value,
+            "exact": exact_match(texts, references).value,
         }
-        shown = [f"{p.source} → {text}" for p, text in zip(self.answered, said, strict=True)]
+        shown = [f"{p.source} → {text}" for p, text in zip(self.answered, texts, strict=True)]
         return Validation(scores, shown[:SHOWN], _picture(answers))
 
     def _answers(self, model: EncoderDecoder) -> list[Prediction]:
         device = next(model.parameters()).device
-        asked = [Pair(pair.source, None, pair.line) for pair in self.answered]
-        answers = BatchedPredictor(model, self.codec, Greedy(), device=device)(asked)
+        sources = [Pair(pair.source, None, pair.line) for pair in self.answered]
+        answers = BatchedPredictor(model, self.codec, Greedy(), device=device)(sources)
         return [answer[0] for answer in answers]
 
 
 def token_terms(
     model: EncoderDecoder, codec: PairCodec, pairs: Sequence[Pair]
 ) -> Iterator[LossTerm]:
-    """What the targets cost a model, batch by batch."""
+    """The cross-entropy of the targets, batch by batch."""
     device = next(model.parameters()).device
     lengths = [max(codec.sizes(pair)) for pair in pairs]
     for numbers in plan_batches(lengths, seed=0, epoch=0, tokens=4096):
@@ -71,7 +71,7 @@ def _counted(found: Sequence[LossTerm]) -> int:
 
 
 def _picture(answers: Sequence[Prediction]) -> str:
-    """What was read for the first answer that a terminal has room for; empty if there is none."""
+    """The attention map of the first answer that fits a terminal; empty if there is none."""
     for answer in answers:
         if answer.weights is None or not answer.target:
             continue

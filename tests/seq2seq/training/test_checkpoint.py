@@ -58,7 +58,7 @@ def cut(path):
 
 @pytest.mark.parametrize("name", sorted(FILES))
 @pytest.mark.parametrize("harm", [flip, cut, os.remove])
-def test_a_harmed_checkpoint_is_told_in_a_line(run_folder, name, harm):
+def test_a_harmed_checkpoint_is_reported_in_a_line(run_folder, name, harm):
     last = max((run_folder / "checkpoints").iterdir())
     before = Checkpoints(run_folder).steps()[-2]
     harm(last / name)

@@ -64,6 +64,6 @@ def test_what_is_not_set_is_shown_as_a_comment() -> None:
 
 def test_a_heading_stands_above(tmp_path: Path) -> None:
     text = as_toml(TranslateConfig(), "One.\nTwo.")
-    assert text.startswith("# One.\n# Two.\n\n# What is learned.\ntask = ")
+    assert text.startswith("# One.\n# Two.\n\n# The task.\ntask = ")
     (tmp_path / "run.toml").write_text(text, encoding="utf-8")
     assert load(TranslateConfig, path=tmp_path / "run.toml") == TranslateConfig()

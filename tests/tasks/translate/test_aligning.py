@@ -13,7 +13,7 @@ from regard.seq2seq.alignment import Argmax, Links, swapped
 from regard.seq2seq.batch import SourceTarget
 from regard.seq2seq.data import Pair, windows
 from regard.seq2seq.errors import ConfigError
-from regard.tasks.pairs.aligning import Aligning, alignments
+from regard.tasks.pairs.aligning import AlignmentOptions, alignments
 from regard.tasks.run import load, train
 from regard.tasks.translate import Translator
 from regard.tasks.translate.aligning import ByAttention, agreeing_layers, soft_alignments
@@ -57,21 +57,23 @@ def reading_along(folder: Path) -> Translator:
 
 
 def aligned(
-    one: Translator, other: Translator | None, pairs: Sequence[Pair], options: Aligning
+    one: Translator, other: Translator | None, pairs: Sequence[Pair], options: AlignmentOptions
 ) -> Iterator[Links]:
     return (each.links for each in alignments(ByAttention(one, other), pairs, options))
 
 
 def test_links_follow_what_is_read(runs: Path) -> None:
     there = reading_along(runs / "there")
-    assert list(aligned(there, None, PAIRS, Aligning())) == STRAIGHT
+    assert list(aligned(there, None, PAIRS, AlignmentOptions())) == STRAIGHT
 
 
 @pytest.mark.parametrize("symmetry", ["intersection", "union", "grow-diag-final-and", "product"])
 def test_both_directions_agree(runs: Path, symmetry: str) -> None:
     there, back = reading_along(runs / "there"), reading_along(runs / "back")
-    assert list(aligned(there, back, PAIRS, Aligning(symmetry=symmetry))) == STRAIGHT
-    assert [swapped(links) for links in aligned(back, there, SWAPPED, Aligning())] == STRAIGHT
+    assert list(aligned(there, back, PAIRS, AlignmentOptions(symmetry=symmetry))) == STRAIGHT
+    assert [
+        swapped(links) for links in aligned(back, there, SWAPPED, AlignmentOptions())
+    ] == STRAIGHT
 
 
 @pytest.mark.parametrize("name", ["there", "transformer"])
@@ -111,7 +113,7 @@ def test_no_more_than_a_window_is_read_ahead(runs: Path, monkeypatch: pytest.Mon
                 taken += 1
                 yield self[number]
 
-    links = aligned(load(runs / "there"), None, Endless(), Aligning())
+    links = aligned(load(runs / "there"), None, Endless(), AlignmentOptions())
     for number in range(1, 8):
         next(links)
         assert taken <= 3 * -(-number // 3)
@@ -132,10 +134,10 @@ def test_a_layer_is_read_as_it_is_or_a_token_later(runs: Path, layer: str, row: 
 
 def test_one_direction_can_be_asked_for(runs: Path) -> None:
     there, back = reading_along(runs / "there"), load(runs / "back")
-    alone = list(aligned(there, back, PAIRS, Aligning(symmetry="forward")))
+    alone = list(aligned(there, back, PAIRS, AlignmentOptions(symmetry="forward")))
     assert alone == STRAIGHT
-    other = list(aligned(back, None, SWAPPED, Aligning()))
-    backward = list(aligned(there, back, PAIRS, Aligning(symmetry="backward")))
+    other = list(aligned(back, None, SWAPPED, AlignmentOptions()))
+    backward = list(aligned(there, back, PAIRS, AlignmentOptions(symmetry="backward")))
     assert backward == [swapped(links) for links in other]
 
 
@@ -152,5 +154,5 @@ def test_what_cannot_be_aligned_is_noted(runs: Path) -> None:
     with pytest.raises(OptionError, match=r"no layer decoder\.9\. It has decoder"):
         next(soft_alignments(load(runs / "transformer"), PAIRS, layer="decoder.9"))
     with pytest.raises(OptionError, match="grow-diag"):
-        Aligning(symmetry="both")
-    assert Aligning().rule == Argmax()
+        AlignmentOptions(symmetry="both")
+    assert AlignmentOptions().rule == Argmax()

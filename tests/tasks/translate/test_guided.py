@@ -81,7 +81,7 @@ def test_an_unknown_word_is_replaced_by_what_the_guided_layer_read(
         assert answer.text.split() == [words[place] for place in linked.weights.argmax(-1)]
 
 
-def test_without_weight_nothing_changes_to_the_bit(pairs: Path, tmp_path: Path) -> None:
+def test_without_weight_the_run_is_bit_identical(pairs: Path, tmp_path: Path) -> None:
     guide = {"data__links": str(pairs.with_suffix(".links"))}
     train(tmp_path / "alone", configured(pairs, training__steps=5))
     train(tmp_path / "none", configured(pairs, training__steps=5, training__links=0.0, **guide))
@@ -128,7 +128,7 @@ def test_sure_links_guide_before_possible_ones(pairs: Path, tmp_path: Path) -> N
         ("0-0\n0:1\n" + "0-0\n" * 118, r"links, line 2: '0:1' is not a link"),
     ],
 )
-def test_broken_links_are_told_with_their_line(
+def test_broken_links_are_reported_with_their_line(
     content: str, told: str, pairs: Path, tmp_path: Path
 ) -> None:
     links = tmp_path / "links"

@@ -1,4 +1,4 @@
-"""A folder is a run: what it learns, what it refuses, and that it goes on to the bit."""
+"""A folder is a run: training, refusals, and bit-identical resume."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -117,13 +117,13 @@ def test_bad_lines_stop_or_are_skipped(tmp_path: Path) -> None:
     assert done.ending == "finished"
 
 
-def test_too_many_tokens_are_told_with_the_line(pairs: Path, tmp_path: Path) -> None:
+def test_too_many_tokens_are_reported_with_the_line(pairs: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"line \d+ has 5 tokens, but data.longest is 4"):
         train(tmp_path / "run", configured(pairs, data__longest=4))
     assert not (tmp_path / "run").exists()
 
 
-def test_it_learns_and_tells_what_it_looked_at(pairs: Path, tmp_path: Path) -> None:
+def test_it_learns_and_shows_its_attention(pairs: Path, tmp_path: Path) -> None:
     config = configured(
         pairs, training__steps=150, training__validate_every=150, model__dropout=0.0
     )
@@ -141,5 +141,5 @@ def test_it_learns_and_tells_what_it_looked_at(pairs: Path, tmp_path: Path) -> N
 
 
 def test_a_folder_that_is_no_run(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match=r"has no run\.toml, so it is no run"):
+    with pytest.raises(RunError, match=r"has no run\.toml, so it is not a run"):
         load(tmp_path)

@@ -113,7 +113,7 @@ def test_a_reader_that_leaves_is_no_error(verb: list[str]) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full")
-def test_a_full_disk_is_told_in_one_line() -> None:
+def test_a_full_disk_is_reported_in_one_line() -> None:
     with open("/dev/full", "w") as full:
         said = subprocess.run(
             [sys.executable, "-c", VERBS, "init", "translate"], check=False,

@@ -162,7 +162,7 @@ def test_whoever_spoke_last_is_named(tmp_path: Path) -> None:
     assert told(tmp_path, file).startswith("run.toml: model: plain has no encoder_size; bahdanau")
 
 
-def test_a_file_that_is_no_toml_is_told_with_its_line(tmp_path: Path) -> None:
+def test_a_file_that_is_no_toml_is_reported_with_its_line(tmp_path: Path) -> None:
     said = told(tmp_path, "[training]\nsteps 3\n")
     assert said.startswith("run.toml: not TOML: ")
     assert "line 2" in said

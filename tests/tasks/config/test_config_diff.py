@@ -76,12 +76,12 @@ def test_a_run_resumes_with_more_steps_and_on_another_device() -> None:
     check_resumable(config(), config("training.steps=3", "training.device=cpu", "decoding.beam=1"))
 
 
-def test_a_run_does_not_go_on_with_another_seed() -> None:
+def test_a_run_is_not_resumed_with_another_seed() -> None:
     with pytest.raises(ConfigError) as caught:
         check_resumable(config("training.seed=1"), config("training.seed=3", "decoding.beam=1"))
     assert str(caught.value).startswith(
-        "training.seed is 3, but this run began with 1. Go on with the old value or take another "
-        "folder; only training.steps, "
+        "training.seed is 3, but this run started with 1. Resume with the old value or take "
+        "another folder; only training.steps, "
     )
 
 
@@ -90,6 +90,6 @@ def test_all_that_changed_is_noted() -> None:
     with pytest.raises(ConfigError) as caught:
         check_resumable(config(), other)
     assert str(caught.value).startswith(
-        'data.on_bad_input is "skip", but this run began with "error" '
+        'data.on_bad_input is "skip", but this run started with "error" '
         "(and text.kind, model.kind changed too)."
     )
