@@ -129,7 +129,7 @@ class Task(Generic[Config, Item, Kept, Model]):
     """What the validation metrics mean, for the card."""
 
     packages: Sequence[str] = ()
-    """Whose versions the card names, beside those of every task."""
+    """Packages whose versions the card lists, beside those of every task."""
 
 
 AnyTask = Task[Any, Any, Any, Any]

@@ -16,17 +16,17 @@ import torch._dynamo  # it sets a variable of the environment when it is first i
 from regard.cli.main import main
 
 ROOT = Path(__file__).parents[2]
-TOLD = {"NO_COLOR": "1", "COLUMNS": "100"}
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), **TOLD}
-Said = subprocess.CompletedProcess[str]
+TERMINAL = {"NO_COLOR": "1", "COLUMNS": "100"}
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), **TERMINAL}
+Result = subprocess.CompletedProcess[str]
 
 
-def regard(*arguments: str, cwd: Path | None = None) -> Said:
+def regard(*arguments: str, cwd: Path | None = None) -> Result:
     """`regard …` in this process. Where a process matters, there is `alone`."""
     out, err = _stream(), _stream()
     with (
         torch.random.fork_rng(devices=[]),
-        mock.patch.dict(os.environ, TOLD),
+        mock.patch.dict(os.environ, TERMINAL),
         chdir(cwd) if cwd else nullcontext(),
         redirect_stdout(out),
         redirect_stderr(err),
@@ -36,12 +36,12 @@ def regard(*arguments: str, cwd: Path | None = None) -> Said:
     return subprocess.CompletedProcess(arguments, code, _written(out), _written(err))
 
 
-def alone(*arguments: str, cwd: Path | None = None) -> Said:
+def alone(*arguments: str, cwd: Path | None = None) -> Result:
     """`regard …` in a process of its own: nothing was imported before it."""
     return python("-m", "regard", *arguments, cwd=cwd)
 
 
-def python(*arguments: str, cwd: Path | None = None) -> Said:
+def python(*arguments: str, cwd: Path | None = None) -> Result:
     """`python …`, with this package to be found."""
     return subprocess.run(
         [sys.executable, *arguments],

@@ -1,4 +1,4 @@
-"""Names that others chose reach a terminal as text: no command of theirs, and no override."""
+"""Untrusted names reach a terminal as text: no control sequence and no override."""
 
 import ast
 import io

@@ -1,4 +1,4 @@
-"""Verbs that ask a model bound what they ask, note it, and refuse numbers beyond measure."""
+"""Maximum lengths by the command line: truncated and skipped lines are noted."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from regard.tasks.run import train
-from tests.cli.commands import Said, regard
+from tests.cli.commands import Result, regard
 from tests.tasks.translate.small import configured, write_pairs
 
 LONG, SHORT = " ".join(["one two three"] * 4000), "one two"
@@ -37,7 +37,7 @@ ASKED: dict[str, tuple[str, ...]] = {
 }
 
 
-def noted(said: Said) -> list[str]:
+def noted(said: Result) -> list[str]:
     return [line for line in said.stderr.splitlines() if line.startswith("note: ")]
 
 

@@ -1,4 +1,4 @@
-"""Errors become one line and an exit code; what is our mistake keeps its traceback."""
+"""Errors become one line and an exit code; a bug keeps its traceback."""
 
 import signal
 import subprocess

@@ -1,4 +1,4 @@
-"""Nobody waits for torch to read a help text or to get a configuration."""
+"""Help and `init` do not import torch."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The demo from beginning to end, small."""
+"""The demo end to end, small."""
 
 from pathlib import Path
 

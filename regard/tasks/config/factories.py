@@ -62,6 +62,6 @@ def build_attention(
 
 def _built(make: Callable[..., Built], config: Options, **sizes: int) -> Built:
     """Give it its options, and those of the sizes that it asks for."""
-    asked = inspect.signature(make).parameters
+    accepted = inspect.signature(make).parameters
     options: dict[str, Any] = config.model_dump(exclude={"kind"})
-    return make(**options, **{name: size for name, size in sizes.items() if name in asked})
+    return make(**options, **{name: size for name, size in sizes.items() if name in accepted})

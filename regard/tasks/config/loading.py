@@ -66,8 +66,8 @@ def _error_line(
     shape: type[Options], error: ValidationError, layers: Iterable[ConfigSource]
 ) -> str:
     path, sentence = error_message(shape, error)
-    who = origin(layers, path)
-    return one_line(f"{who}: {sentence}" if who else sentence)
+    source = origin(layers, path)
+    return one_line(f"{source}: {sentence}" if source else sentence)
 
 
 def read_toml(path: str | os.PathLike[str]) -> ConfigSource:
@@ -164,7 +164,7 @@ def _parsed(text: str, value: str) -> object:
         if WORD.fullmatch(value):
             return value
         why = str(error).split(" (at ")[0]
-        told = f"--set {text:.200}: {value:.200} is not a TOML value: {why}."
-        raise ConfigError(one_line(told)) from None
+        message = f"--set {text:.200}: {value:.200} is not a TOML value: {why}."
+        raise ConfigError(one_line(message)) from None
     # A bare date is a file's name rather than a date: no key holds dates.
     return value if isinstance(found["value"], date | datetime | time) else found["value"]

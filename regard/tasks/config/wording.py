@@ -5,7 +5,7 @@ from difflib import get_close_matches
 
 
 def dotted(path: Sequence[str]) -> str:
-    """A path as people write it."""
+    """A path with dots."""
     return ".".join(path)
 
 
@@ -19,7 +19,7 @@ def listed(names: Sequence[str], last: str = "and") -> str:
 
 
 def nearest(name: str, names: Sequence[str]) -> str | None:
-    """The one that was meant, perhaps."""
+    """The closest of some names, if any is close."""
     return next(iter(get_close_matches(name, names, 1)), None)
 
 
@@ -29,5 +29,5 @@ def one_line(text: str) -> str:
 
 
 def shortened(text: str, longest: int = 80) -> str:
-    """No more of it than a line has room for."""
+    """Truncated to `longest` characters."""
     return text if len(text) <= longest else f"{text[:longest]}…"

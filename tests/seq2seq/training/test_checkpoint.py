@@ -1,4 +1,4 @@
-"""What a disk can do to checkpoints, and what may be deleted."""
+"""Corrupt and incomplete checkpoints, full disks, and what may be deleted."""
 
 import dataclasses
 import errno

@@ -1,4 +1,4 @@
-"""Seeds, schedules, averages, feed, options: the small parts."""
+"""Seeds, schedules, EMA, batch stream, options."""
 
 import dataclasses
 import math

@@ -1,4 +1,4 @@
-"""A run that was stopped equals one that was not, to the byte."""
+"""A resumed run is byte-identical to an uninterrupted one."""
 
 import dataclasses
 import json

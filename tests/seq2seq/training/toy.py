@@ -1,4 +1,4 @@
-"""A small model and corpus: dropout, a tied weight, a buffer that lives, two terms of a loss."""
+"""A small model and corpus: dropout, a tied weight, a changing buffer, two loss terms."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

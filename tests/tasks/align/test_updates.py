@@ -1,4 +1,4 @@
-"""How many updates an aligner makes when nobody says how many."""
+"""The default number of updates of an aligner."""
 
 from regard.tasks.align.task import EPOCHS, LEAST, updates
 from regard.tasks.config import load, setting

@@ -1,4 +1,4 @@
-"""Every mistake is answered with one line: where, what was given, what is right."""
+"""Each error is one line: where, what was given, what is right."""
 
 from pathlib import Path
 

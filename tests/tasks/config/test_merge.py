@@ -1,4 +1,4 @@
-"""Defaults, a file, the command line: what lies over what, and what is dropped."""
+"""Defaults, a file, the command line: which overrides which, and what is dropped."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What `init` writes: it loads back equal, explains every key, and is only TOML."""
+"""The TOML of `init`: it loads back equal, documents every key, and is only TOML."""
 
 import tomllib
 from pathlib import Path

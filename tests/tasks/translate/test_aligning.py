@@ -1,4 +1,4 @@
-"""Alignments by what a translator reads: of its own words, both ways, and what is refused."""
+"""Alignments by attention: of given pairs, in both directions, and what is refused."""
 
 from collections.abc import Iterator, Sequence
 from itertools import count

@@ -1,4 +1,4 @@
-"""How far weights can be trusted: against a plain computation, one source at a time."""
+"""Faithfulness against a plain computation, one source at a time."""
 
 import math
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Guided training: links pull attention to them, follow their pair, and are told when broken."""
+"""Guided alignment: links pull attention to them; invalid links are reported."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Links of a translator's own answers: each hypothesis's own, as if its text had been given."""
+"""Alignments of hypotheses: as if their text had been given."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""However long a line is, a model is asked about no more of it than was agreed, and says so."""
+"""Maximum lengths of sources and answers: truncated and skipped lines are noted."""
 
 import math
 from collections.abc import Callable

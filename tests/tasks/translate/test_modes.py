@@ -1,4 +1,4 @@
-"""Asking a translator leaves torch as it was: between two answers, and when nobody asks on."""
+"""Inference leaves torch's grad mode as it was, between answers and when a stream is dropped."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a trained translator can be asked, beside answers."""
+"""The abilities of a trained translator."""
 
 import math
 from pathlib import Path
