@@ -18,10 +18,10 @@ from regard.cli.main import main
 ROOT = Path(__file__).parents[2]
 TERMINAL = {"NO_COLOR": "1", "COLUMNS": "100"}
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), **TERMINAL}
-Result = subprocess.CompletedProcess[str]
+CommandResult = subprocess.CompletedProcess[str]
 
 
-def regard(*arguments: str, cwd: Path | None = None) -> Result:
+def regard(*arguments: str, cwd: Path | None = None) -> CommandResult:
     """`regard …` in this process. Where a process matters, there is `alone`."""
     out, err = _stream(), _stream()
     with (
@@ -36,12 +36,12 @@ def regard(*arguments: str, cwd: Path | None = None) -> Result:
     return subprocess.CompletedProcess(arguments, code, _written(out), _written(err))
 
 
-def alone(*arguments: str, cwd: Path | None = None) -> Result:
+def alone(*arguments: str, cwd: Path | None = None) -> CommandResult:
     """`regard …` in a process of its own: nothing was imported before it."""
     return python("-m", "regard", *arguments, cwd=cwd)
 
 
-def python(*arguments: str, cwd: Path | None = None) -> Result:
+def python(*arguments: str, cwd: Path | None = None) -> CommandResult:
     """`python …`, with this package to be found."""
     return subprocess.run(
         [sys.executable, *arguments],

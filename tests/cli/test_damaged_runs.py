@@ -16,7 +16,7 @@ import safetensors.torch
 import torch
 import torch._dynamo  # torch imports it at the first update, and changes os.environ
 
-from tests.cli.commands import Result, regard
+from tests.cli.commands import CommandResult, regard
 from tests.cli.test_verbs import settings
 from tests.tasks.translate.small import write_pairs
 
@@ -38,13 +38,13 @@ def folder(trained: Path, tmp_path: Path) -> Path:
     return shutil.copytree(trained, tmp_path / "copy")
 
 
-def train(folder: Path, *more: str) -> Result:
+def train(folder: Path, *more: str) -> CommandResult:
     return regard(
         "train", "translate", "--data", "pairs.tsv", "--out", "run", *settings(), *more, cwd=folder
     )
 
 
-def predict(folder: Path, *more: str) -> Result:
+def predict(folder: Path, *more: str) -> CommandResult:
     return regard("predict", "run", "input.txt", *more, cwd=folder)
 
 
@@ -62,7 +62,7 @@ def within(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def refused(said: Result, told: str) -> None:
+def refused(said: CommandResult, told: str) -> None:
     """One line, which says it, and exit code 2."""
     assert said.returncode == 2, said.stderr
     assert said.stdout == ""

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from regard.tasks.run import train
-from tests.cli.commands import Result, regard
+from tests.cli.commands import CommandResult, regard
 from tests.tasks.translate.small import configured, write_pairs
 
 LONG, SHORT = " ".join(["one two three"] * 4000), "one two"
@@ -37,7 +37,7 @@ ASKED: dict[str, tuple[str, ...]] = {
 }
 
 
-def noted(said: Result) -> list[str]:
+def noted(said: CommandResult) -> list[str]:
     return [line for line in said.stderr.splitlines() if line.startswith("note: ")]
 
 

@@ -25,7 +25,7 @@ from random import Random
 import torch
 import torch._dynamo  # torch imports it at the first update: once is enough
 
-from tests.cli.commands import Result, regard
+from tests.cli.commands import CommandResult, regard
 from tests.cli.test_verbs import settings
 from tests.fuzz.damage import DAMAGES, Scene
 from tests.tasks.translate.small import write_pairs
@@ -76,7 +76,7 @@ def prepare(folder: Path) -> None:
                 raise AssertionError(said.stderr)
 
 
-def _train(folder: Path, task: str, run: str, steps: int, seed: int = 1) -> Result:
+def _train(folder: Path, task: str, run: str, steps: int, seed: int = 1) -> CommandResult:
     small = settings() if task == "translate" else settings(
         text={"kind": "bare"}, model={"size": 11, "spelling": 16}
     )  # fmt: skip
@@ -89,7 +89,7 @@ def _train(folder: Path, task: str, run: str, steps: int, seed: int = 1) -> Resu
     return regard("train", task, "--data", "pairs.tsv", "--out", run, *small, *more, cwd=folder)
 
 
-def ask(folder: Path, task: str, verb: str) -> Result:
+def ask(folder: Path, task: str, verb: str) -> CommandResult:
     """The run `run` in this folder, asked by a verb; training goes on, and the last is asked."""
     given = {
         "predict": ["predict", "run", "input.txt"],
@@ -181,7 +181,7 @@ def _asked(
     return judged(said, expected, any("forged" in each for each in done)), said.stderr
 
 
-def judged(said: Result, expected: str, forged: bool) -> str:
+def judged(said: CommandResult, expected: str, forged: bool) -> str:
     """Which outcome it is."""
     lines = said.stderr.splitlines()
     if "Traceback" in said.stderr:
