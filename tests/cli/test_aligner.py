@@ -89,7 +89,7 @@ def test_it_is_drawn(folder: Path) -> None:
         (("align", "run", "given.tsv", "--symmetrize", "best"), "symmetrisation is 'best'"),
         (("align", "run", "no.tsv"), "no such file"),
         (("align", "translator", "given.tsv", "--reverse", "run"), "this run does not translate"),
-        (("show", "run", "one two"), "Give the target, too"),
+        (("show", "run", "one two"), "Give one, after the source"),
         (("show", "run", "one two", "1 2", "--check"), "align does not measure faithfulness"),
         (("train", "align", "--data", "pairs.tsv", "--links", "gold.txt", "--out", "x"),
          "data has no links"),

@@ -110,7 +110,7 @@ SAID = [
     ),
     (
         ["model=transformer", "model.selection=hard"],
-        "model: hard learns by reinforce, which a transformer cannot: it draws in every layer. "
+        "model: hard with reinforce cannot train a transformer: it samples in every layer. "
         'Set selection.gradient = "gumbel", or choose another selection.',
     ),
     (
