@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from regard.cli.output import say
+from regard.cli.output import write_answer
 from regard.seq2seq.training import Validation
 from regard.seq2seq.training.reporters import LineReporter, RichReporter
 from regard.tasks.run import train
@@ -144,10 +144,10 @@ def _read(terminal: int) -> bytes:
 def test_answers_are_data_in_a_pipe_and_text_on_a_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    say(EVIL)
+    write_answer(EVIL)
     assert capsys.readouterr().out == f"{EVIL}\n"
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    say(EVIL)
+    write_answer(EVIL)
     assert capsys.readouterr().out == f"{VISIBLE}\n"
 
 

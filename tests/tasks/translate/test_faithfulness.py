@@ -12,7 +12,7 @@ from regard.seq2seq.data import Pair
 from regard.tasks.faithfulness import rank_correlation
 from regard.tasks.run import load, train
 from regard.tasks.translate import Translator
-from regard.tasks.translate import faithfulness as trusting_module
+from regard.tasks.translate import faithfulness as faithfulness_module
 from regard.tasks.translate.attention_view import attention_map
 from regard.tasks.translate.faithfulness import (
     Faithfulness,
@@ -78,13 +78,13 @@ def test_a_row_is_what_its_word_was_predicted_from(runs: Path, name: str) -> Non
     torch.testing.assert_close(shown, plain)
 
 
-def test_long_sources_are_capped_to_what_is_read_most(
+def test_long_sources_are_capped_to_the_most_attended(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     translator = load(runs / "bahdanau")
     every = measure_faithfulness(translator, PAIR)
-    monkeypatch.setattr(trusting_module, "MOST", 2)
-    monkeypatch.setattr(trusting_module, "TOKENS", 1)  # one source a batch
+    monkeypatch.setattr(faithfulness_module, "MAX_ERASED", 2)
+    monkeypatch.setattr(faithfulness_module, "TOKENS", 1)  # one source a batch
     capped = measure_faithfulness(translator, PAIR)
     most = sorted(range(4), key=lambda place: -float(every.weights[:, place].sum()))[:2]
     assert capped.erased == sorted(most)

@@ -43,8 +43,8 @@ def test_those_who_vote_share_their_probability(runs: Path) -> None:
     assert found.score > sum(alone) / 2
 
 
-def test_those_with_other_tokens_cannot_vote(runs: Path) -> None:
-    with pytest.raises(RunError, match="different source tokens"):
+def test_other_vocabularies_make_no_ensemble(runs: Path) -> None:
+    with pytest.raises(RunError, match="different source vocabularies"):
         load_ensemble([runs / "seed-1", runs / "other"])
 
 
