@@ -47,9 +47,9 @@ def test_files_for_both_sides_and_for_validation(
     [
         (
             ["translat"],
-            "translat is not a task. Did you mean translate? There is translate and align.",
+            "translat is not a task. Did you mean translate? There is translate, align and tag.",
         ),
-        (["sing"], "sing is not a task. There is translate and align."),
+        (["sing"], "sing is not a task. There is translate, align and tag."),
         ([], "Missing argument 'task'. See regard init --help."),
         (["translate", "--data", "pair.tsv"],
          "--data pair.tsv: no such file. Did you mean pairs.tsv?"),
