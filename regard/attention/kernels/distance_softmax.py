@@ -15,7 +15,7 @@ from regard.attention.kernels.squared_distances import MAX_TRANSPOSED_KEYS
 from regard.native import distance, loader
 from regard.native.eligibility import refusals
 
-DistanceComparison = GaussianComparison | InverseDistanceComparison
+FusedDistance = GaussianComparison | InverseDistanceComparison
 
 MIN_PAIRS = {GaussianComparison: (0, 0), InverseDistanceComparison: (1 << 14, 1 << 14)}
 """From so many pairs an item on, with AVX2 and with AVX-512, this is the fastest kernel."""
@@ -30,7 +30,7 @@ class DistanceSoftmax:
     def refusals(self, request: Request) -> list[str]:
         """Why this request cannot be answered here; empty if it can."""
         comparison = request.comparison
-        if not isinstance(comparison, DistanceComparison):
+        if not isinstance(comparison, FusedDistance):
             return [f"scores by {type(comparison).__name__} are not distances"]
         reasons = refusals(comparison.queries, comparison.keys, request.values)
         if not isinstance(request.rule, SoftmaxRule) or request.rule.dropout:
@@ -50,7 +50,7 @@ class DistanceSoftmax:
     def prefers(self, request: Request) -> bool:
         """Is this faster than what torch has? By measurement, with AVX2 or AVX-512."""
         comparison, pairs = request.comparison, request.view.pairs
-        if not isinstance(comparison, DistanceComparison) or torch.compiler.is_compiling():
+        if not isinstance(comparison, FusedDistance) or torch.compiler.is_compiling():
             return False
         level = loader.level()
         if level == 0 or pairs.height * pairs.width < MIN_PAIRS[type(comparison)][level - 1]:
@@ -60,7 +60,7 @@ class DistanceSoftmax:
 
     def __call__(self, request: Request) -> tuple[Context, Weights | None]:
         comparison, rule = request.comparison, request.rule
-        assert isinstance(comparison, DistanceComparison)
+        assert isinstance(comparison, FusedDistance)
         assert isinstance(rule, SoftmaxRule)
         *batch, rows, _ = request.shape
         size = comparison.queries.shape[-1]
@@ -74,7 +74,7 @@ class DistanceSoftmax:
         return context.view(*batch, rows, values.tensor.shape[-1]), None
 
 
-def _pairwise(comparison: DistanceComparison, temperature: float) -> distance.Pairwise:
+def _pairwise(comparison: FusedDistance, temperature: float) -> distance.Pairwise:
     if isinstance(comparison, GaussianComparison):
         factor = float(comparison.precision) * -0.5
         return distance.Pairwise(distance.GAUSSIAN, factor / temperature)
