@@ -37,7 +37,7 @@ from regard.tasks.abilities import JoinsEnsemble, Quantizes, require
 from regard.tasks.artifacts import ArtifactFiles, read_artifacts
 from regard.tasks.card import CARD, card
 from regard.tasks.config import TaskConfig, as_toml, check_resumable
-from regard.tasks.config.memory_limit import TRAINED, check_room
+from regard.tasks.config.ram_check import TRAINED, check_fits_in_ram
 from regard.tasks.config.training import TokenBatches
 from regard.tasks.examples import Examples, open_examples
 from regard.tasks.registry import task_of
@@ -78,7 +78,7 @@ def train(directory: Path | str, config: TaskConfig, reporter: Reporter | None =
     seed_torch(config.training.seed, "initialisation")
     model = task.model(config, kept)
     task.prime(model, kept, examples)
-    check_room(sum(parameter.numel() for parameter in model.parameters()), TRAINED)
+    check_fits_in_ram(sum(parameter.numel() for parameter in model.parameters()), TRAINED)
     # Written only now: a folder whose data or model was refused is not a run.
     if files is None:
         directory.mkdir(parents=True, exist_ok=True)

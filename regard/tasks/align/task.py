@@ -14,7 +14,7 @@ from regard.seq2seq.training import Plan, Validate
 from regard.tasks.align.aligner import WordAligner
 from regard.tasks.align.validation import AlignmentValidator
 from regard.tasks.config.align import AlignConfig
-from regard.tasks.config.memory_limit import check_room
+from regard.tasks.config.ram_check import check_fits_in_ram
 from regard.tasks.examples import Examples
 from regard.tasks.pairs.opening import open_gold_pairs, open_pair_files, unseen_characters
 from regard.tasks.pairs.tokenizers import PairTokenizers, fit_tokenizers
@@ -42,7 +42,7 @@ def _model(config: AlignConfig, kept: PairTokenizers) -> Aligner:
     """An aligner with initial weights; raises if the machine has too little memory."""
     words, each = len(kept.source) + len(kept.target), config.model
     # The n-gram vectors are not parameters, but take as much memory.
-    check_room(words * (each.size + each.spelling + 2) + 2 * each.spelling * each.size)
+    check_fits_in_ram(words * (each.size + each.spelling + 2) + 2 * each.spelling * each.size)
     source, target = (
         VocabularySide(
             torch.zeros(len(side), dtype=torch.long), _ngrams(side, each.spelling), each.size

@@ -16,7 +16,6 @@ from regard.seq2seq.objectives import Objective
 from regard.seq2seq.outputs.output_layer import LinearOutput
 from regard.seq2seq.outputs.pointer_generator import PointerGenerator
 from regard.tasks.config.factories import build_attention
-from regard.tasks.config.memory_limit import check_room
 from regard.tasks.config.model import (
     BahdanauConfig,
     LuongConfig,
@@ -24,6 +23,7 @@ from regard.tasks.config.model import (
     NoAttentionConfig,
     TransformerConfig,
 )
+from regard.tasks.config.ram_check import check_fits_in_ram
 
 Parts = tuple[Encoder[Tokens], Decoder]
 
@@ -65,7 +65,7 @@ def build_model(
 
     # On the meta device first: that takes no memory and draws no random numbers.
     with torch.device("meta"):
-        check_room(sum(parameter.numel() for parameter in build().parameters()))
+        check_fits_in_ram(sum(parameter.numel() for parameter in build().parameters()))
     return build()
 
 

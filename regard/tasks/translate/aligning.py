@@ -9,8 +9,8 @@ from regard.seq2seq.data import BoundedPairs, Pair, Progress, ValidatedCorpus, b
 from regard.seq2seq.decoders.attention_maps import LATER
 from regard.seq2seq.errors import ConfigError
 from regard.tasks.pairs.aligning import Soft, agreement
+from regard.tasks.translate.alignment_layer import default_alignment_layer, layers, token_weights
 from regard.tasks.translate.guided_alignment import is_guided
-from regard.tasks.translate.layer_choice import layers, token_weights, usual_layer
 from regard.tasks.translate.oov_check import check_oov
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def agreeing_layers(
 def _candidates(translator: "Translator") -> list[str]:
     """Layers that may hold the alignment: at the token's own step, or at the next one."""
     if is_guided(translator.config):
-        return [usual_layer(translator.config)]
+        return [default_alignment_layer(translator.config)]
     known = layers(translator.config)
     return known if known == [""] else [name + later for name in known for later in ("", LATER)]
 

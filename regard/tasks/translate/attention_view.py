@@ -12,8 +12,8 @@ from regard.seq2seq.errors import DataError
 from regard.tasks.pairs.aligning import pair_unit_spans
 from regard.tasks.plots import AttentionMap
 from regard.tasks.plots.terminal_text import isolate
+from regard.tasks.translate.alignment_layer import default_alignment_layer, layers
 from regard.tasks.translate.forced_attention import bounded_pair, forced_attention
-from regard.tasks.translate.layer_choice import layers, usual_layer
 
 if TYPE_CHECKING:
     from regard.tasks.translate.translator import Translator
@@ -77,7 +77,7 @@ def answered(translator: "Translator", item: Pair) -> Pair:
 
 
 def _one(translator: "Translator", layer: str) -> list[str]:
-    return [layer or usual_layer(translator.config)]
+    return [layer or default_alignment_layer(translator.config)]
 
 
 def _several(translator: "Translator", layer: str) -> list[str]:
@@ -105,7 +105,7 @@ def _heads(translator: "Translator", layer: str) -> list[str]:
 
 def named(translator: "Translator", layer: str) -> str:
     """The caption of a layer: says whether it is the mean of several heads."""
-    config, name = translator.config.model, layer or usual_layer(translator.config)
+    config, name = translator.config.model, layer or default_alignment_layer(translator.config)
     if config.kind != "transformer" or "/" in name:
         return name or "decoder"
     return f"{name} (mean of {config.heads} heads)"

@@ -17,8 +17,8 @@ from regard.seq2seq.data import Pair
 from regard.seq2seq.protocols import Stepper
 from regard.tasks.faithfulness import Faithfulness
 from regard.tasks.pairs.aligning import pair_unit_spans
+from regard.tasks.translate.alignment_layer import default_alignment_layer
 from regard.tasks.translate.forced_attention import bounded_pair, forced_attention
-from regard.tasks.translate.layer_choice import usual_layer
 
 if TYPE_CHECKING:
     from regard.tasks.translate.translator import Translator
@@ -34,7 +34,10 @@ def measure_faithfulness(
     translator: "Translator", pair: Pair, *, units: str = "word", layer: str = ""
 ) -> Faithfulness:
     """Attention weights, and the drops by erasure."""
-    layer, pair = layer or usual_layer(translator.config), bounded_pair(translator, pair)
+    layer, pair = (
+        layer or default_alignment_layer(translator.config),
+        bounded_pair(translator, pair),
+    )
     soft = forced_attention(translator, pair, units, [layer])[layer]
     spans = pair_unit_spans(translator.codec, pair, units)
     source, target = (

@@ -34,11 +34,15 @@ from regard.tasks.faithfulness import Faithfulness
 from regard.tasks.pairs.lengths import default_max_length, warn_length
 from regard.tasks.plots import AttentionMap
 from regard.tasks.translate.aligning import ByAttention
+from regard.tasks.translate.alignment_layer import (
+    ModelWithLayer,
+    default_alignment_layer,
+    token_weights,
+)
 from regard.tasks.translate.attention_view import answered, attention_map
 from regard.tasks.translate.faithfulness import measure_faithfulness
 from regard.tasks.translate.hypothesis_alignment import hypothesis_alignments
-from regard.tasks.translate.layer_choice import LayerChoice, token_weights, usual_layer
-from regard.tasks.translate.memory import batches, check_memory
+from regard.tasks.translate.search_memory import batches, check_memory
 from regard.tasks.translate.validation import token_terms
 
 
@@ -76,10 +80,10 @@ class Translator:
         """Called for each line that was truncated or skipped."""
 
     @property
-    def readers(self) -> list[LayerChoice]:
+    def readers(self) -> list[ModelWithLayer]:
         """Its models with attention."""
         return [
-            LayerChoice(each.model, usual_layer(each.config))
+            ModelWithLayer(each.model, default_alignment_layer(each.config))
             for each in (self, *self.others)
             if each.model.decoder.has_attention
         ]

@@ -1,4 +1,4 @@
-"""Checks that a model fits into memory before it is built."""
+"""Checks that a model fits into RAM before it is built."""
 
 from regard.seq2seq.errors import ConfigError
 from regard.seq2seq.system.machine import memory_size
@@ -10,7 +10,7 @@ BYTES = 4
 GB = 1e9
 
 
-def check_room(parameters: int, copies: int = LOADED) -> None:
+def check_fits_in_ram(parameters: int, copies: int = LOADED) -> None:
     """Raise if so many parameters, in so many copies, do not fit into memory."""
     needed, available = parameters * BYTES * copies, memory_size()
     if needed > available:

@@ -1,4 +1,4 @@
-"""The choice of a layer or head: the one that is named, or the default."""
+"""Attention weights of a translator for given targets: of a named layer, or of its default."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ Weights = Float[Tensor, "batch target source"]
 
 
 @dataclass(frozen=True, slots=True)
-class LayerChoice:
+class ModelWithLayer:
     """A model with attention, and its default layer."""
 
     model: EncoderDecoder
-    usual: str
+    layer: str
 
 
 def layers(config: TranslateConfig) -> list[str]:
@@ -31,7 +31,7 @@ def layers(config: TranslateConfig) -> list[str]:
     return [f"decoder.{number}" for number in range(config.model.layers)]
 
 
-def usual_layer(config: TranslateConfig) -> str:
+def default_alignment_layer(config: TranslateConfig) -> str:
     """The guided layer; else the penultimate one, often the best alignment (Garg 2019)."""
     if is_guided(config):
         return guided_alignment_layer(config)
@@ -40,7 +40,9 @@ def usual_layer(config: TranslateConfig) -> str:
 
 
 @torch.inference_mode()
-def token_weights(readers: Sequence[LayerChoice], batch: SourceTarget, layer: str = "") -> Weights:
+def token_weights(
+    readers: Sequence[ModelWithLayer], batch: SourceTarget, layer: str = ""
+) -> Weights:
     """Row t has the attention weights of target token t, BOS not counted: the mean over models.
 
     Args:
@@ -51,5 +53,5 @@ def token_weights(readers: Sequence[LayerChoice], batch: SourceTarget, layer: st
     maps = []
     for reader in readers:
         given = batch.to(next(reader.model.parameters()).device)
-        maps.append(choose_map(reader.model.read(given), layer or reader.usual).cpu())
+        maps.append(choose_map(reader.model.read(given), layer or reader.layer).cpu())
     return maps[0] if len(maps) == 1 else torch.stack(maps).mean(0)
