@@ -273,7 +273,7 @@ def _linked(pairs: SourceTarget, like: Tensor) -> SourceTarget:
 
 def test_what_a_batch_lacks_is_named() -> None:
     model, pairs = CASES[2].build(copying=True), batch()
-    with pytest.raises(DataError, match="what can be copied"):
+    with pytest.raises(DataError, match="the batch has no copy_ids"):
         model(pairs)
     pairs.target = None
     with pytest.raises(DataError, match="sources only"):
