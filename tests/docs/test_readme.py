@@ -7,6 +7,7 @@ import pytest
 
 from regard import masks, scores, selection
 from regard.cli.main import app
+from regard.tasks.registry import entries
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
@@ -47,6 +48,12 @@ def test_the_figures_of_the_readme_are_measured() -> None:
 
 def test_the_readme_stays_short() -> None:
     assert len(README.read_text().splitlines()) <= 120
+
+
+def test_the_toolkit_has_every_task() -> None:
+    named = re.search(r"Tasks are (.*)\.$", TOOLKIT.read_text(), re.MULTILINE)
+    assert named is not None
+    assert re.findall(r"`(\w+)`", named[1]) == list(entries())
 
 
 def test_the_toolkit_has_every_verb() -> None:
