@@ -20,7 +20,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.bleu import RUNS, commanded, spent
-from benchmarks.machine import ROOT
 from benchmarks.measure import FailedError
 from benchmarks.peers import packages_of, python_of
 from benchmarks.results import Row
@@ -194,7 +193,7 @@ def _attention(files: Files, quick: bool, *, guided: bool) -> Row:
     for name, data in (("there", files.train), ("back", files.back)):
         folder = RUNS / "-".join(["alignment", name, *["guided"] * guided, *["quick"] * quick])
         train = ["train", "translate", "--data", str(data), "--out", str(folder)]
-        train += ["--config", str(ROOT / "recipes" / "alignment-transformer.toml")]
+        train += ["--recipe", "alignment-transformer"]
         if guided:
             train += ["--links", str(files.links(folder, turned=name == "back")), *GUIDED]
         train += ["--set", "training.steps=3"] if quick else []

@@ -54,7 +54,7 @@ def trained(recipe: str, data: Path, quick: bool) -> tuple[Path, float]:
     """The folder of a run, finished, and the CPU minutes that it has taken."""
     folder = RUNS / (f"{recipe}-quick" if quick else recipe)
     train = [
-        "train", "translate", "--config", str(ROOT / "recipes" / f"{recipe}.toml"),
+        "train", "translate", "--recipe", recipe,
         *_files("--data", data, "train"), *_files("--valid", data, "val"), "--out", str(folder),
     ]  # fmt: skip
     if quick:

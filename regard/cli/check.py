@@ -6,6 +6,7 @@ from regard.cli.config_options import (
     Config,
     Data,
     GivenLinks,
+    Recipe,
     Settings,
     TaskArgument,
     Valid,
@@ -23,6 +24,7 @@ def check(
     data: Data = None,
     valid: Valid = None,
     links: GivenLinks = None,
+    recipe: Recipe = None,
     config: Config = None,
     settings: Settings = None,
 ) -> int:
@@ -31,7 +33,7 @@ def check(
     regard check translate --data pairs.tsv
     """
     given = config_options(
-        task, path=config, data=data, valid=valid, links=links, settings=settings
+        task, recipe=recipe, path=config, data=data, valid=valid, links=links, settings=settings
     )
     from regard.seq2seq.data import format_fault  # noqa: PLC0415  # torch: help need not wait
     from regard.tasks.check import check_data  # noqa: PLC0415

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from regard.seq2seq.errors import DataError
-from regard.tasks.config import ConfigSource, TaskConfig, load, setting
+from regard.tasks.config import ConfigSource, TaskConfig, load, recipe_layer, setting
 from regard.tasks.config.schema import path_keys
 from regard.tasks.config.wording import nearest
 from regard.tasks.registry import config_type, entries
@@ -36,6 +36,10 @@ GivenLinks = Annotated[
 Config = Annotated[
     str | None, typer.Option("--config", metavar="FILE", help="A TOML file of settings.")
 ]
+Recipe = Annotated[
+    str | None,
+    typer.Option("--recipe", metavar="NAME", help="Start from a recipe: see regard recipes."),
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option(
@@ -47,6 +51,7 @@ Settings = Annotated[
 def config_options(
     task: str,
     *,
+    recipe: str | None = None,
     path: str | None = None,
     data: Sequence[str] | None = None,
     valid: Sequence[str] | None = None,
@@ -66,7 +71,8 @@ def config_options(
             check_exist(option, given, folders=mark is not None and mark.folders)
             files.append(ConfigSource(option, {"data": {key: list(given)}}))
     overrides = [*files, *(setting(text) for text in settings or ())]
-    return load(shape, path=path, overrides=overrides)
+    base = None if recipe is None else recipe_layer(recipe, task)
+    return load(shape, recipe=base, path=path, overrides=overrides)
 
 
 def check_exist(option: str, paths: Sequence[str], *, folders: bool = False) -> None:

@@ -15,6 +15,7 @@ from regard.cli.evaluate import evaluate
 from regard.cli.init import init
 from regard.cli.output import write_answer
 from regard.cli.predict import predict
+from regard.cli.recipes import recipes
 from regard.cli.run_command import run_command, use_utf8
 from regard.cli.score import score
 from regard.cli.show import show
@@ -33,6 +34,7 @@ app = typer.Typer(
 app.command(rich_help_panel=FIRST)(demo)
 app.command(rich_help_panel=BEFORE)(check)
 app.command(rich_help_panel=BEFORE)(init)
+app.command(rich_help_panel=BEFORE)(recipes)
 app.command(rich_help_panel="Training")(train)
 app.command(rich_help_panel=AFTER)(predict)
 app.command(rich_help_panel=AFTER)(evaluate)

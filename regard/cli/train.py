@@ -9,6 +9,7 @@ from regard.cli.config_options import (
     Config,
     Data,
     GivenLinks,
+    Recipe,
     Settings,
     TaskArgument,
     Valid,
@@ -35,6 +36,7 @@ def train(
     data: Data = None,
     valid: Valid = None,
     links: GivenLinks = None,
+    recipe: Recipe = None,
     config: Config = None,
     settings: Settings = None,
     on_bad_input: OnBadInput = None,
@@ -50,6 +52,7 @@ def train(
     overrides += [] if threads is None else [f"training.threads={threads}"]
     given = config_options(
         task,
+        recipe=recipe,
         path=config,
         data=data,
         valid=valid,

@@ -77,5 +77,5 @@ def test_links_lead_somewhere(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_paths_exist(page: Path) -> None:
     """A path in code font is one of the repository; results name paths of their time."""
-    named = re.findall(r"`((?:regard|tests|docs|benchmarks|recipes)/[\w./-]+)`", page.read_text())
+    named = re.findall(r"`((?:regard|tests|docs|benchmarks)/[\w./-]+)`", page.read_text())
     assert [path for path in named if not (ROOT / path).exists()] == []

@@ -19,6 +19,7 @@ from regard.tasks.config.config_diff import (
 from regard.tasks.config.loading import load, parse_toml, read_toml, setting
 from regard.tasks.config.merge import ConfigSource
 from regard.tasks.config.options import Options
+from regard.tasks.config.recipes import recipe_layer, recipes
 from regard.tasks.config.task import TaskConfig
 from regard.tasks.config.toml import as_toml
 
@@ -36,5 +37,7 @@ __all__ = [
     "may_change",
     "parse_toml",
     "read_toml",
+    "recipe_layer",
+    "recipes",
     "setting",
 ]

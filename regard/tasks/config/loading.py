@@ -34,10 +34,11 @@ def load(
     shape: type[Loaded],
     *,
     defaults: Mapping[str, Any] | None = None,
+    recipe: ConfigSource | None = None,
     path: str | os.PathLike[str] | None = None,
     overrides: Sequence[ConfigSource] = (),
 ) -> Loaded:
-    """A configuration: its defaults, over them a file, over that the command line.
+    """A configuration: its defaults, over them a recipe, a file, and the command line.
 
     The defaults are a layer like the others: setting one key of a table leaves the rest as they are
     in this task, which need not be as the table has them elsewhere.
@@ -49,10 +50,12 @@ def load(
     Args:
         shape: The class of the task's configuration.
         defaults: What is otherwise than in the class.
+        recipe: A recipe; see `recipe_layer`.
         path: A TOML file.
         overrides: What the command line says; see `setting`.
     """
-    written = [] if path is None else [read_toml(path)]
+    written = [] if recipe is None else [recipe]
+    written += [] if path is None else [read_toml(path)]
     layers = [ConfigSource("the defaults", defaults or {}), *written, *overrides]
     lowest = shape().model_dump(exclude_none=True)
     values = merge([lowest, *(layer.values for layer in layers)], shape)
