@@ -7,7 +7,7 @@ BUILT_FROM := $(wildcard $(NATIVE)/src/*.[ch] $(NATIVE)/src/*/*.[ch]) $(NATIVE)/
 # Where there is a Makefile there is a compiler: kernels that cannot be built are an error.
 export REGARD_REQUIRE_NATIVE ?= 1
 
-.PHONY: help demo tour test test-slow sanitize check fix bench clean
+.PHONY: help demo tour test test-slow sanitize check fix docs bench clean
 
 help:  ## list these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -39,6 +39,10 @@ fix: $(READY)  ## format, and mend what can be mended
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format --quiet .
+
+docs: $(READY)  ## the site, in build/docs: without network, no request to another host
+	$(BIN)/sphinx-build -q -W -d build/doctrees docs build/docs
+	@echo build/docs/index.html
 
 bench: $(READY)  ## measurements side by side with peers; ARGS=--quick to see that all runs
 	$(BIN)/python -m benchmarks $(ARGS)

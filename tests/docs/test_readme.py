@@ -1,4 +1,4 @@
-"""The README, the pages of library and toolkit: examples run, figures are measured, links work."""
+"""The README, the pages of library and toolkit: figures are measured, nothing is left out."""
 
 import re
 from pathlib import Path
@@ -15,23 +15,12 @@ LIBRARY = ROOT / "docs" / "library.md"
 TOOLKIT = ROOT / "docs" / "toolkit.md"
 BENCHMARKS = ROOT / "docs" / "benchmarks.md"
 FIGURE = re.compile(r"\d[\d.,–]*(?<=\d)")
-FENCED_PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"(?:\]\(|src=\")(?!https?://|#)([^)#\"]+)(?:#[^)]*)?[)\"]")
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 NOT_A_ROW = {
     *("Score", "Selection", "Mask", "PairIndex", "FromFunction"),
     *("as_mask", "as_score", "as_selection", "reinforce"),
 }
 """Public names that are no mechanism of their own."""
-
-
-@pytest.mark.parametrize("page", [README, LIBRARY], ids=lambda page: page.name)
-def test_the_python_of_a_page_runs(page: Path) -> None:
-    blocks = FENCED_PYTHON.findall(page.read_text())
-    assert blocks
-    names: dict[str, object] = {}
-    for number, block in enumerate(blocks):
-        exec(compile(block, f"{page.name}, block {number}", "exec"), names)
 
 
 def test_the_figures_of_the_readme_are_measured() -> None:
@@ -66,12 +55,6 @@ def test_every_mechanism_has_a_row(room) -> None:
     text = LIBRARY.read_text()
     missing = [n for n in room.__all__ if n not in NOT_A_ROW and f"| `{n}` |" not in text]
     assert missing == []
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
-    dead = [to for to in LINK.findall(page.read_text()) if not (page.parent / to).exists()]
-    assert dead == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
