@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli.align import Layer
-from regard.cli.alignment_output import Units
 from regard.cli.lengths import LengthOptions, MaxSourceLength, MaxTargetLength, WhatIfTooLong
 from regard.cli.open_run import AsJson, Latest, OpenRun, Run, open_run
 from regard.cli.output import note, write_answer
@@ -27,7 +26,7 @@ Target = Annotated[
 Out = Annotated[
     str | None,
     typer.Option(
-        "-o", "--out", metavar="FILE", help="A .png, .svg or .html; by default the terminal."
+        "-o", "--out", metavar="FILE", help="A .png, .svg, .pdf or .html; by default the terminal."
     ),
 ]
 ViewOption = Annotated[
@@ -51,7 +50,15 @@ Check = Annotated[
         "--check", help="Measure faithfulness: leave out each source word and score again."
     ),
 ]
-KINDS = (".png", ".svg", ".html")
+ShownUnits = Annotated[
+    str,
+    typer.Option(
+        "--units",
+        metavar="word|subword|char",
+        help="Units of rows and columns; by default words, of a character model characters.",
+    ),
+]
+KINDS = (".png", ".svg", ".pdf", ".html")
 VIEWS = ("heat", "arcs", "heads")
 
 
@@ -62,7 +69,7 @@ def show(
     out: Out = None,
     view: ViewOption = "heat",
     threshold: ArcThreshold = 0.2,
-    units: Units = "word",
+    units: ShownUnits = "",
     layer: Layer = "",
     check: Check = False,
     beam: Beams = None,
@@ -88,6 +95,8 @@ def show(
     report = _faithfulness(opened, item, units, layer, as_json) if check else ""
     found = opened.predictor.attention(item, units=units, layer=layer, maps=maps)
     note(f"{run}: {opened.predictor.about}")
+    if view == "heads" and len(found.maps) == 1:
+        note("note: there is only one layer or head to draw, so --view heads draws one map")
     if path is not None:
         _draw(path, found, view, threshold)
     if check:

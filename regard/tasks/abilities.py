@@ -84,7 +84,7 @@ class AlignsPairs(Protocol):
 class MeasuresFaithfulness(Protocol):
     """Can score the same answer without a part of its source."""
 
-    def faithfulness(self, item: Pair, *, units: str = "word", layer: str = "") -> Any: ...
+    def faithfulness(self, item: Pair, *, units: str = "", layer: str = "") -> Any: ...
 
 
 PHRASES: Mapping[type, str] = {

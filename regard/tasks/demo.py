@@ -15,11 +15,12 @@ from regard.tasks.config import ConfigSource, load
 from regard.tasks.config.translate import TranslateConfig
 from regard.tasks.dates import LANGUAGES, Example, draw, held_out, write
 from regard.tasks.plots import AttentionMap, save_stacked, terminal_heatmap
+from regard.tasks.plots.fonts import fonts_for
 from regard.tasks.translate import Translator
 
 TRAIN, VALID, TEST = 40_000, 1_000, 1_000
 SHOWN = ("de", "ru", "el", "ar", "ja")
-"""Languages whose attention is shown, in several scripts."""
+"""Languages whose attention is shown, in several scripts; drawn if a font here has them."""
 
 SETTINGS = {
     "text": {"kind": "characters"},
@@ -91,10 +92,18 @@ def _draw(path: Path, examples: list[Example], answers: list[Prediction]) -> str
     if not found:
         return "There is nothing to draw: the answers are empty."
     try:
-        note = save_stacked(path, found, "Attention for each character of an answer")
+        drawn = [each for each in found if not fonts_for([*each.source, *each.target]).missing]
+        note = save_stacked(path, drawn or found, "Attention for each character of an answer")
     except ConfigError as error:  # the demo works without a picture
         return str(error)
-    return f"The picture of these is {path}" + (note and f"\nNote: {note}")
+    left_out = ", ".join(each.title for each in found if each not in (drawn or found))
+    return "\n".join(
+        [
+            f"The picture of these is {path}",
+            *([f"Not in it, as no font here has the letters: {left_out}"] if left_out else []),
+            *([f"Note: {note}"] if note else []),
+        ]
+    )
 
 
 def _chosen(examples: list[Example], answers: list[Prediction]) -> list[tuple[Example, Prediction]]:

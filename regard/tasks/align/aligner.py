@@ -27,6 +27,7 @@ from regard.tasks.align.validation import AlignmentValidator
 from regard.tasks.config.align import AlignConfig
 from regard.tasks.pairs.aligning import AlignmentOptions, linked
 from regard.tasks.pairs.lengths import default_max_length, warn_length
+from regard.tasks.pairs.tokenizers import shown_units
 from regard.tasks.plots import AttentionMap
 
 
@@ -82,7 +83,8 @@ class WordAligner:
         self, item: Pair, *, units: str = "", layer: str = "", maps: str = "one"
     ) -> AttentionMap:
         """The posterior of each link of a pair."""
-        return attention_map(self, item, units=units or "word", layer=layer, one=maps == "one")
+        units = units or shown_units(self.config.text.kind)
+        return attention_map(self, item, units=units, layer=layer, one=maps == "one")
 
     def bounded(self, pair: Pair) -> Pair:
         """The pair truncated to `max_length`; empty if it is skipped."""

@@ -58,3 +58,8 @@ def fit_tokenizers(config: AnyTokenizerConfig, examples: Examples[Pair]) -> Pair
                 kind="bare", size=config.size, cut=config.cut, lower=config.lower,
             )  # fmt: skip
     return PairTokenizers(*found)
+
+
+def shown_units(kind: str) -> str:
+    """The units of an attention map unless others are chosen, by the kind of tokenizer."""
+    return "char" if kind == "characters" else "word"

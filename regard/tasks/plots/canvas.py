@@ -18,6 +18,9 @@ PALE, DARK = "#f7f7fa", "#2f3996"
 
 GREY = "#6b6b6b"
 
+METADATA = {".png": "Software", ".svg": "Date", ".pdf": "CreationDate"}
+"""What would differ from one saving to the next, or by the version of matplotlib."""
+
 
 class Canvas:
     """A matplotlib figure. No text is parsed as mathematics.
@@ -70,11 +73,14 @@ class Canvas:
         return axes
 
     def save(self, path: Path, dpi: int = 150) -> None:
-        """As PNG or SVG, by the path's ending; the same figure is the same file."""
+        """As PNG, SVG or PDF, by the path's ending; the same figure is the same file."""
         import matplotlib  # noqa: PLC0415
 
-        metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}
-        with matplotlib.rc_context({"svg.hashsalt": "regard", "svg.fonttype": "path"}):
+        metadata = {METADATA[path.suffix]: None}
+        # Text stays text, to be searched and selected. A PDF embeds its fonts; an SVG names them.
+        with matplotlib.rc_context(
+            {"svg.hashsalt": "regard", "svg.fonttype": "none", "pdf.fonttype": 42}
+        ):
             self.figure.savefig(
                 path, dpi=dpi, bbox_inches="tight", pad_inches=0.15, metadata=metadata
             )

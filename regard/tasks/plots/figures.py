@@ -1,4 +1,4 @@
-"""Attention maps as PNG or SVG files, by matplotlib."""
+"""Attention maps as PNG, SVG or PDF files, by matplotlib."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ THRESHOLD = 0.2
 def save_figure(
     path: Path, attention: AttentionMap, view: str = "heat", threshold: float = THRESHOLD
 ) -> str:
-    """One figure, as PNG or SVG by the path's ending.
+    """One figure, as PNG, SVG or PDF by the path's ending.
 
     Args:
         path: Where to.

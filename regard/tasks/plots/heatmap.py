@@ -150,7 +150,9 @@ class Heatmap:
     def _color_bar(self, top: float) -> None:
         """The scale of the colours."""
         axes = self._canvas.axes(0, top, 1.5, 0.12)
-        axes.pcolormesh([[n / 60 for n in range(61)]], cmap=color_map(), vmin=0, vmax=1)
+        # An image: side by side, the cells of a mesh have seams in vector graphics.
+        shades = [[n / 255 for n in range(256)]]
+        axes.imshow(shades, cmap=color_map(), vmin=0, vmax=1, aspect="auto")
         for weight in (0, 0.5, 1):
             self._canvas.write(1.5 * weight, top + 0.16, f"{weight:g}", 8, ha="center", va="top")
         self._canvas.write(1.65, top + 0.11, "attention weight", 8)

@@ -9,7 +9,7 @@ from importlib.resources import files
 
 from regard.tasks.plots.attention_map import AttentionMap
 from regard.tasks.plots.bidi import right_to_left, visual_order
-from regard.tasks.plots.labels import visible
+from regard.tasks.plots.labels import graphemes, visible
 
 PLACEHOLDER = "/*DATA*/"
 
@@ -29,6 +29,7 @@ def html_page(attention: AttentionMap, threshold: float = 0.2) -> str:
         "direction": {
             side: "rtl" if right_to_left(words) else "ltr" for side, words in sides.items()
         },
+        "upright": all(len(graphemes(visible(word))) == 1 for word in attention.source),
         "threshold": threshold,
     }
     # No character of a tag, so that a text cannot end its block.

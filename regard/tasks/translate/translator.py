@@ -32,6 +32,7 @@ from regard.tasks.config.decoding import MAX_BEAM
 from regard.tasks.config.translate import TranslateConfig
 from regard.tasks.faithfulness import Faithfulness
 from regard.tasks.pairs.lengths import default_max_length, warn_length
+from regard.tasks.pairs.tokenizers import shown_units
 from regard.tasks.plots import AttentionMap
 from regard.tasks.translate.aligning import ByAttention
 from regard.tasks.translate.alignment_layer import (
@@ -173,11 +174,12 @@ class Translator:
         pair = answered(self, item)
         return attention_map(
             self, pair, forced=item.target is not None,
-            units=units or "word", layer=layer, maps=maps,
+            units=units or shown_units(self.config.text.kind), layer=layer, maps=maps,
         )  # fmt: skip
 
-    def faithfulness(self, item: Pair, *, units: str = "word", layer: str = "") -> Faithfulness:
+    def faithfulness(self, item: Pair, *, units: str = "", layer: str = "") -> Faithfulness:
         """The faithfulness of the attention weights, by erasing source words one by one."""
+        units = units or shown_units(self.config.text.kind)
         return measure_faithfulness(self, answered(self, item), units=units, layer=layer)
 
     def score(
