@@ -25,6 +25,14 @@ LOADS = re.compile(
 )
 """What a browser asks for by itself. A link that a person may click is none of it."""
 
+ADDRESS = re.compile(r"https?://[\w.-]+")
+NEVER_ASKED = {
+    "http://www.w3.org",  # the name of SVG
+    "https://snowballstem.org",  # a comment
+    "https://developer.mozilla.org",  # a comment
+}
+"""Addresses in the theme's scripts and styles that are no requests."""
+
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -46,6 +54,13 @@ def test_it_asks_no_other_host(site: Path) -> None:
     assert len(files) > 30
     asked = {str(f.relative_to(site)): LOADS.findall(f.read_text("utf-8")) for f in files}
     assert {name: found for name, found in asked.items() if found} == {}
+
+
+def test_scripts_and_styles_know_no_other_host(site: Path) -> None:
+    """A script may put an address together and ask later, so it may not even hold one."""
+    files = [path for path in site.rglob("*") if path.suffix in (".css", ".js")]
+    texts = [file.read_text("utf-8") for file in files if file.name != "searchindex.js"]
+    assert {found for text in texts for found in ADDRESS.findall(text)} <= NEVER_ASKED
 
 
 @pytest.mark.parametrize(
